@@ -1,0 +1,129 @@
+//! What `docs/writing-a-scenario.md` shows, compiled and run. Each block of Rust on that page is here word for word.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::Write;
+
+use khost_guest::prelude::*;
+use khost_guest::testing::Host;
+
+const PAGE: &str = include_str!("../../../docs/writing-a-scenario.md");
+const HELLO: &str = include_str!("../../../scenarios/hello/src/lib.rs");
+const HERE: &str = include_str!("writing_a_scenario.rs");
+
+#[allow(unreachable_pub)]
+#[path = "../../../scenarios/hello/src/lib.rs"]
+mod hello;
+use hello::Orders;
+
+#[test]
+fn orders_are_keyed_by_customer() {
+    let mut orders = Host::new().topic("orders", 6).param("customers", 10).stream::<Orders>().unwrap();
+    for order in orders.iterate(1_000) {
+        assert!(order.key_text().unwrap().starts_with("customer-"));
+    }
+}
+
+#[test]
+fn customers_must_be_a_number() {
+    let error = Host::new().topic("orders", 6).param("customers", "all").stream::<Orders>().unwrap_err();
+    assert_eq!(error, "parameter `customers` is `all`; it must be a whole number from 0 to 4294967295");
+}
+
+struct Page {
+    orders: Topic,
+    pool: Body,
+    refund: Operation,
+    items: Counter,
+    in_order: Check,
+    last_offset: i64,
+    rng: Rng,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Reviews {
+    None,
+    All,
+}
+
+impl Session for Page {
+    fn setup() -> Result<Self> {
+        let size: u32 = run::param("size")?;
+        let share = run::param::<f64>("share")?;
+        let pause: Duration = run::param("pause")?;
+        let tenants: Vec<String> = run::param_list("tenants")?;
+        let acks = run::choice("reviews", &[("none", Reviews::None), ("all", Reviews::All)])?;
+        assert_eq!((size, share, pause, acks), (500, 0.5, Duration::from_millis(250), Reviews::All));
+        assert_eq!(tenants, ["diku"]);
+
+        let pool = Body::share(&Rng::new(0).bytes(64 * 1024));
+
+        let refund = Operation::open("refund", &[("tenant", "diku")]);
+        let items = Counter::open("items", &[]);
+        let in_order = Check::open("offsets rise", &[]);
+
+        let (orders, rng) = (Topic::open("orders"), Rng::new(run::seed()));
+        Ok(Page { orders, pool, refund, items, in_order, last_offset: -1, rng })
+    }
+
+    fn iterate(&mut self, iteration: u64, out: &mut Batch) -> Result<Progress> {
+        let begun = run::now();
+        out.message(self.orders)
+            .key("customer-7")
+            .value(b"any bytes")
+            .header("trace-id", self.rng.array::<16>())
+            .header_null("reviewed")
+            .partition(iteration as u32 % self.orders.partition_count())
+            .timestamp(run::unix_millis() - 60_000)
+            .operation(self.refund);
+
+        out.message(self.orders).key_text(iteration).value_text(format_args!("order {iteration}"));
+        out.message(self.orders).value_fill(500, |bytes| self.rng.fill(bytes));
+        out.message(self.orders).value_write(|writer| write!(writer, "order {iteration}"))?;
+
+        let start = self.rng.between(0, self.pool.length() - 500);
+        out.message(self.orders).value_slice(self.pool.slice(start, 500));
+        out.produce();
+
+        out.message(self.orders).key("reminder").value("still there?");
+        out.produce_after(Duration::from_secs(30));
+
+        let stored = out.message(self.orders).key("first").deliver(Duration::from_secs(5))?;
+        out.message(self.orders).key("second").value_text(stored.offset);
+
+        self.items.add(3);
+        self.in_order.that(stored.offset > self.last_offset);
+        self.refund.observe(run::now() - begun, true);
+        self.last_offset = stored.offset;
+        Ok(More)
+    }
+}
+
+#[test]
+fn what_the_page_shows_does_what_it_says() {
+    let host = Host::new().topic("orders", 6).param("size", 500).param("share", 0.5).param("reviews", "all");
+    let host = host.duration_param("pause", Duration::from_millis(250)).param_list("tenants", &["diku"]);
+    let mut page = host.session::<Page>().unwrap();
+    let sent = page.iterate(1);
+    let lengths: Vec<_> = sent.iter().map(|message| message.value.as_ref().map(Vec::len)).collect();
+    assert_eq!(lengths, [Some(9), Some(7), Some(500), Some(7), Some(500), Some(12), None, Some(1)]);
+    assert_eq!((sent[5].delay, sent[7].delay), (Duration::from_secs(30), Duration::ZERO));
+    page.iterate(1);
+    assert_eq!((page.counter("items"), page.check("offsets rise")), (6, (2, 0)));
+    assert_eq!(page.observed("refund{tenant=diku}").len(), 2);
+}
+
+#[test]
+fn every_block_of_the_page_is_in_this_file_or_in_hello() {
+    fn trimmed(text: &str) -> Vec<&str> {
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
+    }
+    let (hello, here) = (trimmed(HELLO), trimmed(HERE));
+    let blocks: Vec<&str> = PAGE.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(blocks.len() > 5);
+    for block in blocks {
+        let lines = trimmed(block);
+        let is_in = |source: &[&str]| source.windows(lines.len()).any(|window| window == lines);
+        assert!(is_in(&hello) || is_in(&here), "not compiled anywhere:\n{block}");
+    }
+}

@@ -1,0 +1,98 @@
+//! The one error that a command ends with: a paragraph, a hint, an exit code.
+
+use std::error::Error;
+use std::fmt::{self, Display};
+
+use crate::guest::LoadError;
+use crate::kafka::{AddressError, PreflightError};
+use crate::load::RunError;
+use crate::{package, plan};
+
+/// Bad input.
+const INPUT: u8 = 2;
+/// Kafka can't be reached, or refused.
+const KAFKA: u8 = 3;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) code: u8,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// Something the person can mend.
+    pub(super) fn input(error: &dyn Error, hint: Option<String>) -> Self {
+        Failure { code: INPUT, message: with_causes(error), hint }
+    }
+
+    fn kafka(error: &dyn Error, hint: Option<String>) -> Self {
+        Failure { code: KAFKA, message: with_causes(error), hint }
+    }
+
+    /// A file that can't be read.
+    pub(super) fn unreadable(path: &std::path::Path, error: &std::io::Error) -> Self {
+        Failure { code: INPUT, message: format!("{} can't be read: {error}", path.display()), hint: None }
+    }
+}
+
+/// The error and what caused it, each once.
+fn with_causes(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !message.contains(&text) {
+            message = format!("{message}: {text}");
+        }
+        cause = error.source();
+    }
+    message
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<plan::Error> for Failure {
+    fn from(error: plan::Error) -> Self {
+        Failure::input(&error, error.hint().map(str::to_owned))
+    }
+}
+
+impl From<package::Error> for Failure {
+    fn from(error: package::Error) -> Self {
+        Failure::input(&error, error.hint())
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        Failure::input(&error, Some(error.hint().into()))
+    }
+}
+
+impl From<AddressError> for Failure {
+    fn from(error: AddressError) -> Self {
+        Failure::input(&error, Some(error.hint()))
+    }
+}
+
+impl From<PreflightError> for Failure {
+    fn from(error: PreflightError) -> Self {
+        Failure::kafka(&error, Some(error.hint()))
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Failure::input(&error, None)
+    }
+}

@@ -1,0 +1,24 @@
+//! Data on stdout. A reader that has gone away (`| head`) neither panics nor changes the exit code.
+
+use std::io::{ErrorKind, Write, stdout};
+use std::process::ExitCode;
+
+/// Prints all of it, or as much as somebody reads.
+pub(super) fn print(text: &str) {
+    let mut out = stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        eprintln!("error: the result can't be written to stdout: {error}");
+    }
+}
+
+/// What clap says: help and version are no errors.
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        eprint!("{error}");
+        return ExitCode::from(2);
+    }
+    print(&error.to_string());
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,136 @@
+//! The contract's types as they cross the boundary, and which of its functions this host has.
+
+use wasmtime::component::{ComponentType, Lift, Lower, WasmList};
+
+/// The version of `khost:scenario` that this host speaks.
+pub const CONTRACT_VERSION: &str = "0.1.0";
+
+/// The package's name.
+pub(super) const PACKAGE: &str = "khost:scenario";
+
+/// What a scenario exports.
+pub(super) const EXPORTS: [&str; 4] = ["setup", "iterate", "handle", "teardown"];
+
+/// Functions by interface. Each is in the linker.
+pub(super) const FUNCTIONS: [(&str, &[&str]); 5] = [
+    (
+        "context",
+        &["flow", "worker", "worker-count", "seed", "run-id", "param", "param-list", "fail", "panic", "end-run"],
+    ),
+    ("kafka", &["open-topic", "topic-each", "partition-count", "share", "produce", "produce-after", "deliver"]),
+    ("clock", &["now", "unix-millis", "sleep"]),
+    ("metrics", &["open-operation", "observe", "open-counter", "add", "open-check", "check"]),
+    ("log", &["log"]),
+];
+
+/// A part of a body that was registered with `share`.
+#[derive(ComponentType, Lift, Clone, Copy, Debug)]
+#[component(record)]
+pub(super) struct Slice {
+    pub(super) body: u32,
+    pub(super) start: u32,
+    pub(super) length: u32,
+}
+
+/// A key or a value, where it lies.
+#[derive(ComponentType, Lift)]
+#[component(variant)]
+pub(super) enum Payload {
+    #[component(name = "none")]
+    None,
+    #[component(name = "bytes")]
+    Bytes(WasmList<u8>),
+    #[component(name = "shared")]
+    Shared(Slice),
+}
+
+/// A header, where it lies.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(super) struct Header {
+    pub(super) name: WasmList<u8>,
+    pub(super) value: Option<WasmList<u8>>,
+}
+
+/// A record to send, where it lies.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(super) struct Message {
+    pub(super) topic: u32,
+    pub(super) partition: i32,
+    pub(super) key: Payload,
+    pub(super) value: Payload,
+    pub(super) headers: WasmList<Header>,
+    pub(super) timestamp: i64,
+    pub(super) iteration: i32,
+    pub(super) operation: u32,
+}
+
+/// What became of one message of `deliver`.
+#[derive(ComponentType, Lower, Clone, Copy, Debug, PartialEq, Eq)]
+#[component(record)]
+pub struct Acknowledgement {
+    /// 0, or why not.
+    pub code: i32,
+    /// -1 if unknown.
+    pub partition: i32,
+    /// -1 if unknown.
+    pub offset: i64,
+    /// Nanoseconds from the handing over to the acknowledgement.
+    pub latency: u64,
+}
+
+/// One label of an operation, a counter or a check.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(super) struct Label {
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+/// How much a log line matters.
+#[derive(ComponentType, Lift, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[component(enum)]
+#[repr(u8)]
+pub enum Level {
+    /// Of interest to the scenario's author only.
+    #[component(name = "trace")]
+    Trace,
+    /// Of interest when looking for a mistake.
+    #[component(name = "debug")]
+    Debug,
+    /// Of interest to whoever runs it.
+    #[component(name = "info")]
+    Info,
+    /// Something looks wrong.
+    #[component(name = "warn")]
+    Warn,
+    /// Something is wrong.
+    #[component(name = "error")]
+    Error,
+}
+
+impl Level {
+    /// In lower case.
+    pub fn name(self) -> &'static str {
+        ["trace", "debug", "info", "warn", "error"][self as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_has_nothing_that_the_contract_lacks() {
+        let wit = include_str!("../../../wit/scenario.wit");
+        assert!(wit.contains(&format!("package {PACKAGE}@{CONTRACT_VERSION};")));
+        for (interface, functions) in FUNCTIONS {
+            let from = wit.find(&format!("interface {interface} {{")).expect(interface);
+            let body = &wit[from..from + wit[from..].find("\n}").expect("it ends")];
+            for function in functions {
+                assert!(body.contains(&format!("\n  {function}: func(")), "{interface}.{function}");
+            }
+        }
+    }
+}

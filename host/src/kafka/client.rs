@@ -1,0 +1,214 @@
+//! One producer: librdkafka's handle, its topics, and the thread that takes its reports.
+
+use std::ffi::{CString, c_char};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rdkafka_sys::bindings as rd;
+use thiserror::Error;
+
+use super::deliver::Waiting;
+use super::poller::{Complaints, Poller};
+use super::settings::{ClientSettings, Conf, SettingsError, dump};
+use super::wire::{Wire, owned};
+use crate::measure::{RunClock, Sample};
+
+/// Why a client can't be made.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// A setting is wrong.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// librdkafka refused the settings together.
+    #[error("librdkafka can't make a producer of these settings: {0}")]
+    Refused(String),
+}
+
+/// What a client is made of.
+pub struct ClientSetup<'a> {
+    /// librdkafka's settings, `bootstrap.servers` among them.
+    pub settings: &'a ClientSettings,
+    /// The topics that may be written to: their number in the plan, and their name in Kafka.
+    pub topics: &'a [(usize, String)],
+    /// The flow that it belongs to.
+    pub flow: usize,
+    /// Whether messages carry an intended time.
+    pub paced: bool,
+    /// The run's clock.
+    pub clock: RunClock,
+    /// Where to record.
+    pub samples: Sender<Sample>,
+    /// Where its requests are counted.
+    pub wire: Arc<Wire>,
+    /// What librdkafka complains of, by text, with how often.
+    pub complaints: Complaints,
+}
+
+/// A producer that several workers may share.
+#[derive(Debug)]
+pub struct Client {
+    pub(super) rk: *mut rd::rd_kafka_t,
+    /// By the topic's number in the plan; null for one that may not be written to.
+    pub(super) topics: Vec<*mut rd::rd_kafka_topic_t>,
+    pub(super) waiting: Waiting,
+    room: Room,
+    closing: AtomicBool,
+    poller: Mutex<Option<JoinHandle<()>>>,
+    /// The callbacks count here.
+    _wire: Arc<Wire>,
+}
+
+// SAFETY: librdkafka's handles may be used from any thread; all else is Sync by itself.
+unsafe impl Send for Client {}
+// SAFETY: as above.
+unsafe impl Sync for Client {}
+
+impl Client {
+    /// Makes the producer and starts its poller.
+    ///
+    /// # Errors
+    /// Settings that librdkafka does not take, alone or together. Brokers are not asked yet.
+    pub fn new(setup: ClientSetup<'_>) -> Result<Arc<Self>, ClientError> {
+        let conf = Conf::new(setup.settings)?;
+        let mut text: [c_char; 512] = [0; 512];
+        // SAFETY: `conf` is live; the wire is kept in the client, which outlives the handle.
+        let rk = unsafe {
+            setup.wire.attach(conf.raw());
+            rd::rd_kafka_conf_set_events(
+                conf.raw(),
+                rd::RD_KAFKA_EVENT_DR | rd::RD_KAFKA_EVENT_ERROR | rd::RD_KAFKA_EVENT_LOG,
+            );
+            rd::rd_kafka_new(rd::rd_kafka_type_t::RD_KAFKA_PRODUCER, conf.raw(), text.as_mut_ptr(), text.len())
+        };
+        if rk.is_null() {
+            // SAFETY: librdkafka wrote a NUL-terminated text.
+            return Err(ClientError::Refused(unsafe { owned(text.as_ptr()) }));
+        }
+        conf.given();
+        // SAFETY: `rk` is live; a null queue stands for the main queue.
+        unsafe { rd::rd_kafka_set_log_queue(rk, std::ptr::null_mut()) };
+        let mut topics = vec![std::ptr::null_mut(); setup.topics.iter().map(|(at, _)| at + 1).max().unwrap_or(0)];
+        for (at, name) in setup.topics {
+            let name = CString::new(name.as_str()).expect("a plan's topic names are legal, so without NUL");
+            // SAFETY: `rk` is live, the name NUL-terminated; a null configuration is the client's own.
+            topics[*at] = unsafe { rd::rd_kafka_topic_new(rk, name.as_ptr(), std::ptr::null_mut()) };
+        }
+        let client = Arc::new(Client {
+            rk,
+            topics,
+            waiting: Waiting::default(),
+            room: Room::default(),
+            closing: AtomicBool::new(false),
+            poller: Mutex::new(None),
+            _wire: setup.wire,
+        });
+        let poller = Poller {
+            client: client.clone(),
+            flow: setup.flow,
+            paced: setup.paced,
+            clock: setup.clock,
+            samples: setup.samples,
+            complaints: setup.complaints,
+        };
+        *client.poller.lock().unwrap_or_else(PoisonError::into_inner) = Some(poller.start());
+        Ok(client)
+    }
+
+    /// What the client really holds, secrets masked.
+    pub fn settings(&self) -> ClientSettings {
+        // SAFETY: the handle's configuration lives as long as the handle.
+        unsafe { dump(rd::rd_kafka_conf(self.rk)) }
+    }
+
+    /// Messages that are in the queue or on their way, and reports that nobody has taken yet.
+    pub fn outstanding(&self) -> usize {
+        // SAFETY: the handle is live.
+        unsafe { rd::rd_kafka_outq_len(self.rk) }.max(0) as usize
+    }
+
+    /// Waits until nothing is outstanding or the time is up; answers whether nothing is.
+    pub fn drain(&self, until: Instant, stop: impl Fn() -> bool) -> bool {
+        while self.outstanding() > 0 {
+            if Instant::now() >= until || stop() {
+                return false;
+            }
+            self.wait_for_room(Duration::from_millis(5));
+        }
+        true
+    }
+
+    /// Gives up what is still outstanding: each message is reported, as failed or as unknown.
+    pub fn give_up(&self) {
+        // SAFETY: the handle is live.
+        unsafe { rd::rd_kafka_purge(self.rk, rd::RD_KAFKA_PURGE_F_QUEUE | rd::RD_KAFKA_PURGE_F_INFLIGHT) };
+        self.drain(Instant::now() + Duration::from_secs(2), || false);
+    }
+
+    /// Ends the poller: it hands over what it has recorded. Nothing may be produced any more.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+        let poller = self.poller.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(poller) = poller {
+            poller.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Waits until reports have freed places in the queue, at most this long.
+    pub(super) fn wait_for_room(&self, at_most: Duration) {
+        self.room.wait(at_most);
+    }
+
+    /// Says that reports have freed places in the queue.
+    pub(super) fn room_made(&self) {
+        self.room.made();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // SAFETY: the poller has ended, as it held a reference; nobody else has one. Outstanding messages were given up.
+        unsafe {
+            rd::rd_kafka_purge(
+                self.rk,
+                rd::RD_KAFKA_PURGE_F_QUEUE | rd::RD_KAFKA_PURGE_F_INFLIGHT | rd::RD_KAFKA_PURGE_F_NON_BLOCKING,
+            );
+            self.topics.iter().filter(|topic| !topic.is_null()).for_each(|topic| rd::rd_kafka_topic_destroy(*topic));
+            rd::rd_kafka_destroy(self.rk);
+        }
+    }
+}
+
+/// Where workers wait while the queue is full. The poller only takes the lock when somebody waits.
+#[derive(Debug, Default)]
+struct Room {
+    anybody: AtomicBool,
+    generation: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Room {
+    fn wait(&self, at_most: Duration) {
+        let generation = self.generation.lock().unwrap_or_else(PoisonError::into_inner);
+        self.anybody.store(true, Ordering::SeqCst);
+        let before = *generation;
+        drop(
+            self.changed
+                .wait_timeout_while(generation, at_most, |now| *now == before)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+    }
+
+    fn made(&self) {
+        if self.anybody.swap(false, Ordering::SeqCst) {
+            *self.generation.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+            self.changed.notify_all();
+        }
+    }
+}

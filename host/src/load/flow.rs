@@ -1,0 +1,147 @@
+//! One stream flow of a run: its schedule, its window, and what its workers share.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::schedule::Schedule;
+use super::shared::Texts;
+use crate::plan::{End, Stream, WarmUp};
+
+/// Workers go on with what was due before the end for this long after it, so that a hiccup at the end loses nothing.
+const CATCH_UP_NS: u64 = 2_000_000_000;
+
+/// Times are nanoseconds since the load's start; numbers count the flow's iterations from 0, warm-up included.
+pub(super) struct FlowRun {
+    pub(super) index: usize,
+    pub(super) name: String,
+    pub(super) stream: Stream,
+    pub(super) schedule: Schedule,
+    pub(super) end: End,
+    warm_up: WarmUp,
+    /// When the window began; `u64::MAX` until it is known.
+    window_start_ns: AtomicU64,
+    pub(super) missed: AtomicU64,
+    pub(super) delayed_dropped: AtomicU64,
+    pub(super) failed_texts: Texts,
+}
+
+impl FlowRun {
+    pub(super) fn new(index: usize, name: &str, stream: &Stream, end: &End, warm_up: WarmUp) -> Self {
+        let schedule = Schedule::new(&stream.pace);
+        let window_start_ns = match warm_up {
+            WarmUp::None => 0,
+            WarmUp::Time(length) => length.as_nanos() as u64,
+            WarmUp::Iterations(count) if schedule.is_paced() => schedule.due_ns(count).unwrap_or(u64::MAX),
+            WarmUp::Iterations(_) => u64::MAX,
+        };
+        FlowRun {
+            index,
+            name: name.into(),
+            stream: stream.clone(),
+            schedule,
+            end: end.clone(),
+            warm_up,
+            window_start_ns: AtomicU64::new(window_start_ns),
+            missed: AtomicU64::new(0),
+            delayed_dropped: AtomicU64::new(0),
+            failed_texts: Texts::default(),
+        }
+    }
+
+    /// Whether an iteration is left out of the figures; `at_ns` is its intended time, or now in an unpaced flow.
+    #[inline]
+    pub(super) fn is_warm_up(&self, number: u64, at_ns: u64) -> bool {
+        match self.warm_up {
+            WarmUp::None => false,
+            WarmUp::Iterations(count) => number < count,
+            WarmUp::Time(length) => at_ns < length.as_nanos() as u64,
+        }
+    }
+
+    /// An iteration that counts begins now: the window of an unpaced flow with a warm-up by count begins with its first.
+    #[inline]
+    pub(super) fn measured_at(&self, now_ns: u64) {
+        if self.window_start_ns.load(Relaxed) == u64::MAX {
+            let _ = self.window_start_ns.compare_exchange(u64::MAX, now_ns, Relaxed, Relaxed);
+        }
+    }
+
+    pub(super) fn window_start_ns(&self) -> Option<u64> {
+        Some(self.window_start_ns.load(Relaxed)).filter(|start| *start != u64::MAX)
+    }
+
+    /// When the schedule ends, as far as that is known by time.
+    pub(super) fn end_ns(&self) -> Option<u64> {
+        Some(self.window_start_ns()?.saturating_add(self.end.duration?.as_nanos() as u64))
+    }
+
+    /// Until when a worker may catch up with what was due before the end.
+    pub(super) fn catch_up_until_ns(&self) -> Option<u64> {
+        Some(self.end_ns()?.saturating_add(CATCH_UP_NS))
+    }
+
+    /// How many iterations of worker `worker` come before the measured ones, where that is known by number.
+    pub(super) fn warm_up_share(&self, worker: u32) -> u64 {
+        let count = match self.warm_up {
+            WarmUp::Iterations(count) => count,
+            WarmUp::Time(length) => self.schedule.count_within(length.as_nanos() as u64).unwrap_or(0),
+            WarmUp::None => 0,
+        };
+        below(count, worker, self.stream.threads)
+    }
+
+    /// How many measured iterations worker `worker` runs at most.
+    pub(super) fn iterations_share(&self, worker: u32) -> Option<u64> {
+        let before = match self.warm_up {
+            WarmUp::Iterations(count) => count,
+            _ => 0,
+        };
+        let last = before + self.end.iterations?;
+        Some(below(last, worker, self.stream.threads) - below(before, worker, self.stream.threads))
+    }
+
+    /// How many measured messages worker `worker` sends at most.
+    pub(super) fn messages_share(&self, worker: u32) -> Option<u64> {
+        Some(below(self.end.messages?, worker, self.stream.threads))
+    }
+}
+
+/// How many of the numbers below `count` are `worker`'s: those that leave it as the rest of a division by `workers`.
+fn below(count: u64, worker: u32, workers: u32) -> u64 {
+    (count + workers as u64 - 1 - worker as u64) / workers as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::plan::Pace;
+
+    fn flow(threads: u32, end: End, warm_up: WarmUp) -> FlowRun {
+        let stream = Stream { threads, clients: 1, pace: Pace::Unpaced, batch: 100 };
+        FlowRun::new(0, "write", &stream, &end, warm_up)
+    }
+
+    #[test]
+    fn shares_add_up() {
+        for (threads, warm_up, count) in [(1, 0, 10), (3, 7, 100), (4, 1, 2), (4, 50_000, 500_003)] {
+            let end = End { iterations: Some(count), messages: Some(count), ..Default::default() };
+            let flow = flow(threads, end, WarmUp::Iterations(warm_up));
+            let sum = |share: &dyn Fn(u32) -> u64| (0..threads).map(share).sum::<u64>();
+            assert_eq!(sum(&|w| flow.iterations_share(w).expect("given")), count);
+            assert_eq!(sum(&|w| flow.messages_share(w).expect("given")), count);
+            assert_eq!(sum(&|w| flow.warm_up_share(w)), warm_up);
+        }
+    }
+
+    #[test]
+    fn the_window_of_an_unpaced_flow_begins_with_its_first_measured_iteration() {
+        let end = End { duration: Some(Duration::from_secs(2)), ..Default::default() };
+        let flow = flow(2, end, WarmUp::Iterations(10));
+        assert_eq!((flow.window_start_ns(), flow.end_ns()), (None, None));
+        flow.measured_at(500);
+        flow.measured_at(900);
+        assert_eq!((flow.window_start_ns(), flow.end_ns()), (Some(500), Some(2_000_000_500)));
+        assert!(flow.is_warm_up(9, 0) && !flow.is_warm_up(10, 0));
+    }
+}

@@ -1,0 +1,21 @@
+//! Drives a run: when iterations are due, the workers that run them, and the phases from set-up to drain.
+
+mod counters;
+mod flow;
+mod later;
+mod log;
+mod operations;
+mod run;
+mod schedule;
+mod shared;
+mod stop;
+mod stream_host;
+mod worker;
+
+pub use counters::{CheckFigures, CounterFigures};
+pub use log::LogLine;
+pub use operations::Operation;
+pub use run::{FlowRecord, Observer, Progress, RunError, RunRecord, Running, run};
+pub use schedule::Schedule;
+pub use stop::{Ended, Stop};
+pub use stream_host::StreamHost;

@@ -1,0 +1,478 @@
+//! A run's phases: set-up, load, drain. Everything that was measured comes back, however the run ends.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use super::counters::{CheckFigures, CounterFigures, Registry};
+use super::flow::FlowRun;
+use super::later;
+use super::log::{Log, LogLine};
+use super::operations::{Operation, Operations};
+use super::shared::{Bodies, Shared, Traps};
+use super::stop::{Ended, Stop};
+use super::stream_host::StreamHost;
+use super::worker::{Gate, Worker};
+use crate::guest::{Compiled, GuestError, GuestLimits, Identity};
+use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Wire, WireFigures};
+use crate::measure::{Busy, Collector, FlowTotals, Live, RunClock, Sample, process_cpu_ns};
+use crate::plan::{FlowKind, Plan};
+
+/// How often the run looks at signals and at its end.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often progress is told.
+const PROGRESS: Duration = Duration::from_millis(250);
+
+/// What a run is made of.
+pub struct Running<'a> {
+    /// What to run.
+    pub plan: &'a Plan,
+    /// The guest.
+    pub compiled: Arc<Compiled<StreamHost>>,
+    /// The cluster, as the preflight saw it.
+    pub cluster: &'a Cluster,
+    /// Where the brokers are, for librdkafka.
+    pub bootstrap: &'a str,
+    /// Differs in every run.
+    pub run_id: u64,
+    /// How often somebody asked for the end: 1 drains, 2 gives up.
+    pub interrupts: &'a dyn Fn() -> usize,
+}
+
+/// Who is told while it runs.
+pub trait Observer {
+    /// A few times a second.
+    fn progress(&mut self, progress: &Progress);
+    /// A line of a guest.
+    fn log(&mut self, line: &LogLine);
+}
+
+/// How far a run is.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    /// Since the load's start.
+    pub elapsed: Duration,
+    /// Whether the load is over and khost waits for what is on its way.
+    pub draining: bool,
+    /// What was counted so far.
+    pub live: Live,
+    /// How much of it is done, from 0 to 1, as far as that can be said.
+    pub share: Option<f64>,
+}
+
+/// Why a load did not start.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The guest's `setup` failed.
+    #[error("setting up flow `{flow}` failed: {error}")]
+    Setup {
+        /// Which flow.
+        flow: String,
+        /// What the guest did.
+        error: GuestError,
+    },
+    /// A client can't be made.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The system has no more threads.
+    #[error("a thread can't be started: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// What came of a run.
+pub struct RunRecord {
+    /// By flow, in the plan's order.
+    pub flows: Vec<FlowRecord>,
+    /// By their numbers.
+    pub operations: Vec<Operation>,
+    /// The scenario's own.
+    pub counters: Vec<CounterFigures>,
+    /// The scenario's own.
+    pub checks: Vec<CheckFigures>,
+    /// Why it ended early.
+    pub ended: Option<Ended>,
+    /// From the load's start until the last worker was done.
+    pub load: Duration,
+    /// From then until nothing was outstanding.
+    pub drain: Duration,
+    /// Processor time of the process from the load's start to the drain's end, in nanoseconds.
+    pub cpu_ns: u64,
+    /// The share of the machine's processors that were busy during the load, 0 to 1.
+    pub machine_busy: Option<f64>,
+    /// How long a container's quota held the process back, in seconds.
+    pub throttled_s: Option<f64>,
+    /// Traps of guests, overruns among them.
+    pub traps: u32,
+    /// Calls that took too long.
+    pub overruns: u32,
+    /// What the traps said, with how often.
+    pub trap_texts: Vec<(String, u64)>,
+    /// Guests' log lines that were left out.
+    pub log_lines_dropped: u64,
+    /// What librdkafka complained of, with how often.
+    pub complaints: Vec<(String, u64)>,
+    /// Bytes that guests share with khost.
+    pub shared_bytes: u64,
+}
+
+/// What came of a flow.
+pub struct FlowRecord {
+    /// Counts and durations.
+    pub totals: FlowTotals,
+    /// What went over the network.
+    pub wire: WireFigures,
+    /// What its clients hold.
+    pub client_settings: ClientSettings,
+    /// When the window began, in nanoseconds since the load's start; none if nothing was measured.
+    pub window_start_ns: Option<u64>,
+    /// When the schedule ended by plan, likewise.
+    pub end_ns: Option<u64>,
+    /// Iterations that were due and never began.
+    pub missed: u64,
+    /// Delayed messages that were dropped at the end.
+    pub delayed_dropped: u64,
+    /// What failed iterations said, with how often.
+    pub failed_texts: Vec<(String, u64)>,
+}
+
+/// One flow while it runs.
+struct ActiveFlow {
+    flow: Arc<FlowRun>,
+    clients: Vec<Arc<Client>>,
+    wire: Arc<Wire>,
+    later: JoinHandle<()>,
+    later_sender: Option<Sender<later::Delayed>>,
+}
+
+impl ActiveFlow {
+    /// Nothing is waiting, queued or on its way.
+    fn is_quiet(&self) -> bool {
+        self.later.is_finished() && self.clients.iter().all(|client| client.outstanding() == 0)
+    }
+}
+
+/// Runs the plan.
+///
+/// # Errors
+/// Only what keeps the load from starting. What happens later is in the record.
+pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunRecord, RunError> {
+    let plan = running.plan;
+    let clock = RunClock::default();
+    let (lines, log_lines) = channel();
+    let (samples, collector) = Collector::start(plan.flows.len());
+    let complaints = Arc::new(Mutex::new(BTreeMap::new()));
+    let shared = Arc::new(Shared {
+        clock: clock.clone(),
+        stop: Stop::default(),
+        topics: plan.topics.clone(),
+        facts: running.cluster.topics.clone(),
+        operations: Operations::new(plan.flows.iter().map(|flow| flow.name.as_str())),
+        counters: Registry::default(),
+        checks: Registry::default(),
+        bodies: Bodies::default(),
+        log: Log::new(lines),
+        traps: Traps::default(),
+    });
+    let gate = Arc::new(Gate::default());
+    let mut flows = Vec::new();
+    for index in 0..plan.flows.len() {
+        flows.push(start_flow(running, index, &shared, &samples, &complaints)?);
+    }
+    let (ready, readiness) = channel();
+    let mut workers = Vec::new();
+    for live in &flows {
+        start_workers(running, live, &shared, &gate, &samples, &ready, &mut workers)?;
+    }
+    drop(ready);
+    drop(samples);
+    await_readiness(&readiness, workers.len(), running, observer, &log_lines)?;
+
+    let busy = Busy::now();
+    let cpu = process_cpu_ns();
+    let began = Instant::now();
+    clock.start(began);
+    gate.open();
+    for live in &mut flows {
+        live.later_sender = None;
+    }
+    let mut watch = Watch {
+        running,
+        observer,
+        shared: &shared,
+        collector: &collector,
+        log_lines: &log_lines,
+        began,
+        told: began,
+        flows: &flows,
+    };
+    let over_by = watch.load(&mut workers);
+    let load = began.elapsed();
+    let machine_busy = Busy::now().share_since(&busy);
+    watch.drain(over_by);
+    let cpu_ns = process_cpu_ns() - cpu;
+    let drain = began.elapsed() - load;
+    let throttled_s = Busy::now().throttled_since(&busy);
+
+    let mut records = Vec::new();
+    for live in flows {
+        live.later.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        live.clients.iter().for_each(|client| client.close());
+        records.push(FlowRecord {
+            totals: FlowTotals::default(),
+            wire: live.wire.figures(),
+            client_settings: live.clients[0].settings(),
+            window_start_ns: live.flow.window_start_ns(),
+            end_ns: live.flow.end_ns(),
+            missed: live.flow.missed.load(Relaxed),
+            delayed_dropped: live.flow.delayed_dropped.load(Relaxed),
+            failed_texts: live.flow.failed_texts.list(),
+        });
+        retire(live.clients);
+    }
+    for (record, totals) in records.iter_mut().zip(collector.finish().flows) {
+        record.totals = totals;
+    }
+    log_lines.try_iter().for_each(|line| observer.log(&line));
+    let complaints = complaints.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(RunRecord {
+        flows: records,
+        operations: shared.operations.list(),
+        counters: shared.counters.counters(),
+        checks: shared.checks.checks(),
+        ended: shared.stop.why(),
+        load,
+        drain,
+        cpu_ns,
+        machine_busy,
+        throttled_s,
+        traps: shared.traps.count.load(Relaxed),
+        overruns: shared.traps.overruns.load(Relaxed),
+        trap_texts: shared.traps.texts.list(),
+        log_lines_dropped: shared.log.dropped(),
+        complaints: complaints.into_iter().collect(),
+        shared_bytes: shared.bodies.bytes.load(Relaxed),
+    })
+}
+
+fn start_flow(
+    running: &Running<'_>,
+    index: usize,
+    shared: &Arc<Shared>,
+    samples: &Sender<Sample>,
+    complaints: &Arc<Mutex<BTreeMap<String, u64>>>,
+) -> Result<ActiveFlow, RunError> {
+    let plan = running.plan;
+    let planned = &plan.flows[index];
+    let FlowKind::Stream(stream) = &planned.kind;
+    let flow = Arc::new(FlowRun::new(index, &planned.name, stream, &planned.end, plan.run.warm_up));
+    let mut settings: ClientSettings = BTreeMap::from([("client.id".into(), format!("khost-{}", planned.name))]);
+    settings.extend(plan.kafka.clone());
+    settings.extend(planned.kafka.clone());
+    settings.insert("bootstrap.servers".into(), running.bootstrap.into());
+    let topics: Vec<_> =
+        plan.topics.iter().enumerate().filter(|(_, t)| t.produce).map(|(at, t)| (at, t.name.clone())).collect();
+    let wire = Arc::new(Wire::default());
+    let mut clients = Vec::new();
+    for _ in 0..stream.clients {
+        clients.push(Client::new(ClientSetup {
+            settings: &settings,
+            topics: &topics,
+            flow: index,
+            paced: flow.schedule.is_paced(),
+            clock: shared.clock.clone(),
+            samples: samples.clone(),
+            wire: wire.clone(),
+            complaints: complaints.clone(),
+        })?);
+    }
+    let lane = Lane::new(clients[0].clone(), needs_key(running.cluster));
+    let (later_sender, later) = later::start(shared.clone(), flow.clone(), lane, samples.clone());
+    Ok(ActiveFlow { flow, clients, wire, later, later_sender: Some(later_sender) })
+}
+
+fn needs_key(cluster: &Cluster) -> Vec<bool> {
+    cluster.topics.iter().map(|topic| topic.is_compacted()).collect()
+}
+
+type Ready = (String, Result<(), GuestError>);
+
+fn start_workers(
+    running: &Running<'_>,
+    live: &ActiveFlow,
+    shared: &Arc<Shared>,
+    gate: &Arc<Gate>,
+    samples: &Sender<Sample>,
+    ready: &Sender<Ready>,
+    workers: &mut Vec<JoinHandle<()>>,
+) -> Result<(), RunError> {
+    let plan = running.plan;
+    let params = Arc::new(plan.params.clone());
+    for number in 0..live.flow.stream.threads {
+        let worker = Worker {
+            shared: shared.clone(),
+            flow: live.flow.clone(),
+            compiled: running.compiled.clone(),
+            limits: GuestLimits {
+                memory_bytes: plan.limits.memory_bytes,
+                call_ns: plan.limits.call_time.as_nanos() as u64,
+            },
+            traps_allowed: plan.limits.traps,
+            identity: Identity {
+                flow: live.flow.name.clone(),
+                worker: number,
+                workers: live.flow.stream.threads,
+                seed: 0,
+                run_id: running.run_id,
+                params: params.clone(),
+            },
+            seed: plan.seed,
+        };
+        let lane = Lane::new(live.clients[number as usize % live.clients.len()].clone(), needs_key(running.cluster));
+        let later = live.later_sender.clone().expect("it is dropped once all workers have one");
+        let host = StreamHost::new(shared.clone(), live.flow.clone(), number, lane, samples.clone(), later);
+        let (gate, ready) = (gate.clone(), ready.clone());
+        let thread = std::thread::Builder::new().name(format!("{}-{number}", live.flow.name)).spawn(move || {
+            let (instance, answer) = match worker.set_up(host) {
+                Ok(instance) => (Some(instance), Ok(())),
+                Err(error) => (None, Err(error)),
+            };
+            // it waits for every worker's word, so it is there
+            let _ = ready.send((worker.identity.flow.clone(), answer));
+            drop(ready);
+            if let Some(instance) = instance {
+                worker.run(&gate, instance);
+            }
+        })?;
+        workers.push(thread);
+    }
+    Ok(())
+}
+
+/// Waits until every worker is set up. After an error the threads are left behind: the process is about to end.
+fn await_readiness(
+    readiness: &Receiver<Ready>,
+    workers: usize,
+    running: &Running<'_>,
+    observer: &mut dyn Observer,
+    log_lines: &Receiver<LogLine>,
+) -> Result<(), RunError> {
+    let mut waiting = workers;
+    while waiting > 0 {
+        match readiness.recv_timeout(LOOK) {
+            Ok((flow, Err(error))) => {
+                log_lines.try_iter().for_each(|line| observer.log(&line));
+                return Err(RunError::Setup { flow, error });
+            }
+            Ok((_, Ok(()))) => waiting -= 1,
+            Err(RecvTimeoutError::Timeout) if (running.interrupts)() > 1 => break,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        log_lines.try_iter().for_each(|line| observer.log(&line));
+    }
+    Ok(())
+}
+
+/// The thread that watches the run.
+struct Watch<'a, 'o> {
+    running: &'a Running<'a>,
+    observer: &'o mut dyn Observer,
+    shared: &'a Shared,
+    collector: &'a Collector,
+    log_lines: &'a Receiver<LogLine>,
+    began: Instant,
+    told: Instant,
+    flows: &'a [ActiveFlow],
+}
+
+impl Watch<'_, '_> {
+    /// Until the last worker is done; answers when the drain is over at the latest.
+    fn load(&mut self, workers: &mut Vec<JoinHandle<()>>) -> Instant {
+        let mut over_by: Option<Instant> = None;
+        while !workers.is_empty() {
+            self.look(false);
+            let now = Instant::now();
+            if self.is_past_the_end() {
+                self.shared.stop.end();
+            }
+            if self.shared.stop.is_ending() {
+                let by = *over_by.get_or_insert(now + self.running.plan.run.drain);
+                if now >= by {
+                    self.shared.stop.is_over_now();
+                }
+            }
+            let (done, busy): (Vec<_>, Vec<_>) = workers.drain(..).partition(|worker| worker.is_finished());
+            *workers = busy;
+            for worker in done {
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            }
+        }
+        over_by.unwrap_or_else(|| Instant::now() + self.running.plan.run.drain)
+    }
+
+    /// Every flow that ends by time is past it, and the time to catch up, too.
+    fn is_past_the_end(&self) -> bool {
+        let now_ns = self.shared.clock.now_ns();
+        self.flows.iter().all(|live| live.flow.catch_up_until_ns().is_some_and(|until| now_ns > until))
+    }
+
+    /// Until nothing is outstanding, or the time is up: then what is left is given up, and so reported.
+    fn drain(&mut self, by: Instant) {
+        self.shared.stop.end();
+        loop {
+            self.look(true);
+            if self.flows.iter().all(ActiveFlow::is_quiet) {
+                return;
+            }
+            if Instant::now() >= by || self.shared.stop.is_over() {
+                break;
+            }
+        }
+        self.shared.stop.is_over_now();
+        self.flows.iter().flat_map(|live| &live.clients).for_each(|client| client.give_up());
+    }
+
+    /// Waits a moment; prints, and heeds signals.
+    fn look(&mut self, draining: bool) {
+        if let Ok(line) = self.log_lines.recv_timeout(if draining { LOOK / 10 } else { LOOK }) {
+            self.observer.log(&line);
+            self.log_lines.try_iter().for_each(|line| self.observer.log(&line));
+        }
+        match (self.running.interrupts)() {
+            0 => {}
+            1 => self.shared.stop.end_because(Ended::Interrupted),
+            _ => {
+                self.shared.stop.end_because(Ended::Interrupted);
+                self.shared.stop.is_over_now();
+            }
+        }
+        if self.told.elapsed() >= PROGRESS {
+            self.told = Instant::now();
+            let live = self.collector.look();
+            let progress = Progress { elapsed: self.began.elapsed(), draining, share: self.share(&live), live };
+            self.observer.progress(&progress);
+        }
+    }
+
+    fn share(&self, live: &Live) -> Option<f64> {
+        let now = self.shared.clock.now_ns() as f64;
+        let by_time = self.flows.iter().map(|live| live.flow.end_ns().map(|end| now / end.max(1) as f64));
+        let by_count = self.flows.iter().map(|flow| {
+            let flow = &flow.flow;
+            let all: u64 = flow.end.messages.or(flow.end.iterations)?;
+            let warm_up: u64 = (0..flow.stream.threads).map(|worker| flow.warm_up_share(worker)).sum();
+            Some(live.sent as f64 / (all + warm_up).max(1) as f64)
+        });
+        by_time.zip(by_count).filter_map(|(time, count)| time.or(count)).reduce(f64::max).map(|share| share.min(1.0))
+    }
+}
+
+/// Ends clients away from the run's path: an unreachable broker makes that slow.
+fn retire(clients: Vec<Arc<Client>>) {
+    let _ = std::thread::Builder::new().name("khost-retire".into()).spawn(move || drop(clients));
+}

@@ -1,0 +1,419 @@
+//! What stands behind a stream worker's imports: its lane into a client, and what it records.
+//!
+//! On the hot path (`begin`, `push`, `finish`): no allocation, lock, formatting or log line per message.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use super::counters::Tally;
+use super::flow::FlowRun;
+use super::later::{Delayed, DelayedValue};
+use super::log::LogLine;
+use super::shared::Shared;
+use crate::guest::{Acknowledgement, Host, Labels, Level, Outgoing, Part, Sending};
+use crate::kafka::{Delivery, ENDING, Lane, Record, Rejected, Value};
+use crate::measure::{Measure, Sample, Tag, WorkInterval};
+
+/// How long a sleep lasts before the stop is asked again.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// One worker's.
+pub struct StreamHost {
+    shared: Arc<Shared>,
+    flow: Arc<FlowRun>,
+    worker: u32,
+    lane: Lane,
+    samples: Sender<Sample>,
+    later: Sender<Delayed>,
+    opened: Vec<bool>,
+    bodies: Vec<Arc<[u8]>>,
+    operations: u32,
+    counters: Vec<Arc<Tally>>,
+    checks: Vec<Arc<Tally>>,
+    call: Call,
+    /// What each iteration of the current `iterate` counts from.
+    pub(super) tags: Vec<Tag>,
+    /// What was recorded in the current second.
+    pub(super) now: WorkInterval,
+    since: Instant,
+}
+
+/// The call of `produce`, or its like, that is under way.
+struct Call {
+    sending: Sending,
+    began_us: u64,
+    delivery: Option<Arc<Delivery>>,
+    pushed: usize,
+    /// Measured messages by operation: nearly always one entry.
+    measured: Vec<(u32, u64)>,
+    rejected: Vec<Rejected>,
+    /// Messages of all calls of the current `iterate`, measured or not.
+    in_iterate: u64,
+}
+
+impl StreamHost {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        flow: Arc<FlowRun>,
+        worker: u32,
+        lane: Lane,
+        samples: Sender<Sample>,
+        later: Sender<Delayed>,
+    ) -> Self {
+        let now = WorkInterval { flow: flow.index, ..Default::default() };
+        let call = Call {
+            sending: Sending::Now,
+            began_us: 0,
+            delivery: None,
+            pushed: 0,
+            measured: Vec::new(),
+            rejected: Vec::new(),
+            in_iterate: 0,
+        };
+        StreamHost {
+            opened: vec![false; shared.topics.len()],
+            shared,
+            flow,
+            worker,
+            lane,
+            samples,
+            later,
+            bodies: Vec::new(),
+            operations: 0,
+            counters: Vec::new(),
+            checks: Vec::new(),
+            call,
+            tags: Vec::new(),
+            now,
+            since: Instant::now(),
+        }
+    }
+
+    /// Forgets what the last instance opened: a new one opens its own.
+    pub(super) fn reset(&mut self) {
+        self.opened.fill(false);
+        self.bodies.clear();
+        self.counters.clear();
+        self.checks.clear();
+        self.operations = 0;
+    }
+
+    /// Hands over what was recorded when a second is over; `last` does it in any case.
+    pub(super) fn tick(&mut self, last: bool) {
+        let second = self.shared.clock.now_us() / 1_000_000;
+        if second == self.now.second && !last {
+            return;
+        }
+        self.now.wall_ns = self.since.elapsed().as_nanos() as u64;
+        self.since = Instant::now();
+        let next = WorkInterval { flow: self.flow.index, second, ..Default::default() };
+        // the collector outlives the workers
+        let _ = self.samples.send(Sample::Work(std::mem::replace(&mut self.now, next)));
+    }
+
+    /// The time that the worker lives counts from now.
+    pub(super) fn begin_life(&mut self) {
+        self.since = Instant::now();
+    }
+
+    /// Messages of the current `iterate`, and begins the next.
+    pub(super) fn take_messages(&mut self) -> u64 {
+        std::mem::take(&mut self.call.in_iterate)
+    }
+
+    /// What a message without an iteration counts from: the call.
+    fn call_tag(&self) -> Tag {
+        Tag::at(self.call.began_us, self.in_warm_up())
+    }
+
+    fn in_warm_up(&self) -> bool {
+        self.tags.last().is_none_or(|tag| tag.is_warm_up())
+    }
+
+    fn topic(&self, handle: u32) -> Result<usize, String> {
+        match handle.checked_sub(1).map(|at| at as usize) {
+            Some(at) if self.opened.get(at) == Some(&true) => Ok(at),
+            _ => Err(format!("{handle} is no topic that was opened")),
+        }
+    }
+
+    fn shared_part(&self, body: u32, start: u32, length: u32) -> Result<(&Arc<[u8]>, usize, usize), String> {
+        let bytes = body
+            .checked_sub(1)
+            .and_then(|at| self.bodies.get(at as usize))
+            .ok_or_else(|| format!("{body} is no body that was shared"))?;
+        let (start, length) = (start as usize, length as usize);
+        if start + length > bytes.len() {
+            return Err(format!(
+                "a slice of {length} bytes from {start} goes beyond its body of {} bytes",
+                bytes.len()
+            ));
+        }
+        Ok((bytes, start, length))
+    }
+
+    fn delay(&mut self, message: &Outgoing<'_>, topic: usize, tag: Tag, delay: Duration) -> Result<(), String> {
+        let own = |part: &Part<'_>| {
+            Ok::<_, String>(match *part {
+                Part::Null => DelayedValue::Null,
+                Part::Bytes(bytes) => DelayedValue::Bytes(bytes.to_vec()),
+                Part::Shared { body, start, length } => {
+                    let (body, start, length) = self.shared_part(body, start, length)?;
+                    DelayedValue::Kept { body: body.clone(), start, length }
+                }
+            })
+        };
+        let key = match own(&message.key)? {
+            DelayedValue::Null => None,
+            DelayedValue::Bytes(bytes) => Some(bytes),
+            DelayedValue::Kept { body, start, length } => Some(body[start..start + length].to_vec()),
+        };
+        let delay_ns = delay.as_nanos() as u64;
+        let delayed = Delayed {
+            due_ns: self.shared.clock.now_ns().saturating_add(delay_ns),
+            tag: Tag::at(tag.time_us() + delay_ns / 1_000, tag.is_warm_up()).operation(tag.slot()),
+            topic,
+            partition: message.partition,
+            key,
+            value: own(&message.value)?,
+            headers: message.headers.iter().map(|(name, value)| (name.to_vec(), value.map(<[u8]>::to_vec))).collect(),
+            timestamp: message.timestamp,
+        };
+        // its thread lives as long as a worker does
+        let _ = self.later.send(delayed);
+        Ok(())
+    }
+}
+
+impl Host for StreamHost {
+    fn open_topic(&mut self, name: &str, each: Option<&str>) -> Result<u32, String> {
+        let of_name: Vec<_> = self.shared.topics.iter().enumerate().filter(|(_, t)| t.key == name).collect();
+        if of_name.is_empty() {
+            let near = crate::plan::nearest(name, self.shared.topics.iter().map(|t| t.key.as_str()));
+            return Err(match near {
+                Some(near) => format!("it opens the topic `{name}`, which the manifest lacks; the nearest is `{near}`"),
+                None => format!("it opens the topic `{name}`, which the manifest lacks"),
+            });
+        }
+        let Some((at, topic)) = of_name.iter().find(|(_, t)| t.each.as_deref() == each) else {
+            let known: Vec<_> = of_name.iter().map(|(_, t)| t.each.as_deref().unwrap_or("none")).collect();
+            return Err(format!(
+                "it opens `{name}` for {}, but the manifest has it for {}",
+                each.unwrap_or("none"),
+                known.join(", ")
+            ));
+        };
+        if !topic.produce {
+            return Err(format!(
+                "it opens the topic `{name}` to write to it, which the manifest does not grant (topics.{name}.access lacks \"produce\")"
+            ));
+        }
+        self.opened[*at] = true;
+        Ok(*at as u32 + 1)
+    }
+
+    fn topic_each(&self, of: u32) -> Result<Option<String>, String> {
+        Ok(self.shared.topics[self.topic(of)?].each.clone())
+    }
+
+    fn partition_count(&mut self, of: u32) -> Result<u32, String> {
+        Ok(self.shared.facts[self.topic(of)?].partitions)
+    }
+
+    fn share(&mut self, bytes: &[u8]) -> Result<u32, String> {
+        self.bodies.push(self.shared.bodies.keep(bytes));
+        Ok(self.bodies.len() as u32)
+    }
+
+    fn begin(&mut self, sending: Sending, count: usize) -> Result<(), String> {
+        self.call.sending = sending;
+        self.call.began_us = self.shared.clock.now_us();
+        self.call.pushed = 0;
+        self.call.measured.clear();
+        self.call.delivery = matches!(sending, Sending::Deliver(_)).then(|| Delivery::new(count));
+        Ok(())
+    }
+
+    #[inline]
+    unsafe fn push(&mut self, message: &Outgoing<'_>) -> Result<(), String> {
+        let topic = self.topic(message.topic)?;
+        if message.operation > self.operations {
+            return Err(format!("{} is no operation that was opened", message.operation));
+        }
+        let operation = self.shared.operations.number(self.flow.index, message.operation);
+        let tag = match usize::try_from(message.iteration) {
+            Ok(at) => *self.tags.get(at).ok_or_else(|| {
+                format!(
+                    "a message names iteration {at}, but the call has {}: they count from 0 within a call",
+                    self.tags.len()
+                )
+            })?,
+            Err(_) => self.call_tag(),
+        };
+        self.call.in_iterate += 1;
+        if let Sending::After(delay) = self.call.sending {
+            return self.delay(message, topic, tag.operation(operation), delay);
+        }
+        let key = match message.key {
+            Part::Null => None,
+            Part::Bytes(bytes) => Some(bytes),
+            // SAFETY: bodies live as long as the run; the borrow of `self` must end here.
+            Part::Shared { body, start, length } => {
+                let (bytes, start, length) = self.shared_part(body, start, length)?;
+                Some(unsafe { std::slice::from_raw_parts(bytes.as_ptr().add(start), length) })
+            }
+        };
+        let value = match message.value {
+            Part::Null => Value::Null,
+            Part::Bytes(bytes) => Value::Copied(bytes),
+            // SAFETY: as above.
+            Part::Shared { body, start, length } => {
+                let (bytes, start, length) = self.shared_part(body, start, length)?;
+                Value::Kept(unsafe { std::slice::from_raw_parts(bytes.as_ptr().add(start), length) })
+            }
+        };
+        let carried = match &self.call.delivery {
+            None => tag.operation(operation),
+            Some(delivery) => self
+                .lane
+                .await_delivery(tag, delivery, self.call.pushed, operation)
+                .ok_or_else(|| format!("more than {} messages are waited for at once", Tag::SLOTS))?,
+        };
+        self.call.pushed += 1;
+        self.now.all_sent += 1;
+        if !tag.is_warm_up() {
+            match self.call.measured.last_mut() {
+                Some((last, count)) if *last == operation => *count += 1,
+                _ => self.call.measured.push((operation, 1)),
+            }
+        }
+        let record = Record {
+            topic,
+            partition: message.partition,
+            key,
+            value,
+            headers: message.headers,
+            timestamp: message.timestamp,
+        };
+        let shared = &self.shared;
+        // SAFETY: as the caller promises; kept bodies live in `shared` as long as the run, and so do its clients.
+        unsafe { self.lane.push(&record, carried, &|| shared.stop.is_over()) };
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Vec<Acknowledgement>, String> {
+        let shared = &self.shared;
+        self.lane.flush(&|| shared.stop.is_over());
+        let now_us = shared.clock.now_us();
+        let took_us = now_us - self.call.began_us;
+        for (operation, count) in self.call.measured.drain(..) {
+            self.now.sent += count;
+            self.now.first_sent_us.get_or_insert(self.call.began_us);
+            self.now.operations.of(operation).good_n(Measure::Enqueue, took_us, count);
+        }
+        self.now.blocked_ns += self.lane.take_blocked().as_nanos() as u64;
+        self.lane.take_rejected(&mut self.call.rejected);
+        for one in self.call.rejected.drain(..) {
+            let operation = self.lane.settle(&one);
+            self.now.reject(operation, one.tag, one.code);
+        }
+        let Sending::Deliver(timeout) = self.call.sending else { return Ok(Vec::new()) };
+        let delivery = self.call.delivery.take().expect("`begin` made it");
+        let answers = delivery.wait(timeout, || shared.stop.is_over());
+        let over = shared.stop.is_over();
+        let pending = |code| if over && code == crate::kafka::NO_ANSWER { ENDING } else { code };
+        Ok(answers
+            .into_iter()
+            .map(|a| Acknowledgement {
+                code: pending(a.code),
+                partition: a.partition,
+                offset: a.offset,
+                latency: a.latency_ns,
+            })
+            .collect())
+    }
+
+    fn abandon(&mut self) {
+        self.lane.abandon();
+        self.call.delivery = None;
+        self.call.measured.clear();
+    }
+
+    fn now(&self) -> u64 {
+        self.shared.clock.now_ns()
+    }
+
+    fn sleep(&mut self, duration: Duration) -> bool {
+        let until = Instant::now() + duration;
+        loop {
+            if self.shared.stop.is_ending() {
+                return false;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(SLICE));
+        }
+    }
+
+    fn must_stop(&self) -> bool {
+        self.shared.stop.is_over()
+    }
+
+    fn open_operation(&mut self, name: &str, labels: Labels) -> Result<u32, String> {
+        let handle = self.shared.operations.open(self.flow.index, name, labels)?;
+        self.operations = self.operations.max(handle);
+        Ok(handle)
+    }
+
+    fn observe(&mut self, operation: u32, duration: Duration, ok: bool) -> Result<(), String> {
+        if operation > self.operations {
+            return Err(format!("{operation} is no operation that was opened"));
+        }
+        if !self.in_warm_up() {
+            let number = self.shared.operations.number(self.flow.index, operation);
+            let one = self.now.operations.of(number);
+            let us = duration.as_micros() as u64;
+            if ok { one.good(Measure::Observed, us) } else { one.bad(Measure::Observed, us) }
+        }
+        Ok(())
+    }
+
+    fn open_counter(&mut self, name: &str, labels: Labels) -> Result<u32, String> {
+        self.counters.push(self.shared.counters.open(name, labels));
+        Ok(self.counters.len() as u32)
+    }
+
+    fn add(&mut self, counter: u32, amount: u64) -> Result<(), String> {
+        let tally = tally(&self.counters, counter, "counter")?;
+        if !self.in_warm_up() {
+            tally.passed.fetch_add(amount, Relaxed);
+        }
+        Ok(())
+    }
+
+    fn open_check(&mut self, name: &str, labels: Labels) -> Result<u32, String> {
+        self.checks.push(self.shared.checks.open(name, labels));
+        Ok(self.checks.len() as u32)
+    }
+
+    fn check(&mut self, check: u32, ok: bool) -> Result<(), String> {
+        let tally = tally(&self.checks, check, "check")?;
+        if !self.in_warm_up() {
+            if ok { &tally.passed } else { &tally.failed }.fetch_add(1, Relaxed);
+        }
+        Ok(())
+    }
+
+    fn log(&mut self, level: Level, text: &str) {
+        self.shared.log.line(LogLine { level, flow: self.flow.name.clone(), worker: self.worker, text: text.into() });
+    }
+}
+
+fn tally<'t>(list: &'t [Arc<Tally>], handle: u32, what: &str) -> Result<&'t Tally, String> {
+    let tally = handle.checked_sub(1).and_then(|at| list.get(at as usize));
+    tally.map(Arc::as_ref).ok_or_else(|| format!("{handle} is no {what} that was opened"))
+}

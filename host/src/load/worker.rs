@@ -1,0 +1,327 @@
+//! A stream's worker: a thread with an instance of the guest, which runs the iterations that are due.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::flow::FlowRun;
+use super::shared::Shared;
+use super::stop::Ended;
+use super::stream_host::StreamHost;
+use crate::guest::{Compiled, GuestError, GuestLimits, Identity, Instance};
+use crate::measure::{Measure, Tag};
+
+/// How long a worker sleeps before it asks again whether the run is ending.
+const SLICE_NS: u64 = 50_000_000;
+
+/// Where workers wait until all are set up.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    pub(super) fn open(&self) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.opened.notify_all();
+    }
+
+    fn wait(&self) {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.opened.wait_while(open, |open| !*open).unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// What a worker is made of.
+pub(super) struct Worker {
+    pub(super) shared: Arc<Shared>,
+    pub(super) flow: Arc<FlowRun>,
+    pub(super) compiled: Arc<Compiled<StreamHost>>,
+    pub(super) limits: GuestLimits,
+    pub(super) traps_allowed: u32,
+    pub(super) identity: Identity,
+    /// The run's seed, mixed anew for each instance.
+    pub(super) seed: u64,
+}
+
+/// What a worker does next.
+enum Next {
+    /// Run `count` iterations from its `first`.
+    Run { first: u64, count: u32 },
+    /// Nothing is due before then, in nanoseconds since the load's start.
+    Wait(u64),
+    /// Nothing is left to do.
+    Done,
+}
+
+/// How far a worker is. Its own iterations count from 0: number `j` is `worker + j * workers` of the flow's.
+#[derive(Debug, Default)]
+struct Done {
+    iterations: u64,
+    measured_iterations: u64,
+    measured_messages: u64,
+}
+
+impl Worker {
+    /// Makes and sets up the first instance.
+    pub(super) fn set_up(&self, host: StreamHost) -> Result<Instance<StreamHost>, GuestError> {
+        self.instance(host, 0)
+    }
+
+    fn instance(&self, mut host: StreamHost, earlier: u64) -> Result<Instance<StreamHost>, GuestError> {
+        host.reset();
+        let seed = mix(self.seed, &[hash(&self.identity.flow), self.identity.worker as u64, earlier]);
+        let identity = Identity { seed, ..self.identity.clone() };
+        let mut instance = self.compiled.instantiate(identity, self.limits, host)?;
+        instance.setup()?;
+        Ok(instance)
+    }
+
+    /// Runs until its work is done or the run ends.
+    pub(super) fn run(&self, gate: &Gate, mut instance: Instance<StreamHost>) {
+        sharpen_timers();
+        gate.wait();
+        instance.host().begin_life();
+        let mut done = Done::default();
+        let mut instances = 1;
+        while !self.shared.stop.is_ending() {
+            match self.next(&done, instance.host()) {
+                Next::Done => break,
+                Next::Wait(until_ns) => self.sleep(until_ns, instance.host()),
+                Next::Run { first, count } => match self.call(&mut instance, &mut done, first, count) {
+                    Flow::Go => {}
+                    Flow::Leave => break,
+                    Flow::Replace => {
+                        let mut host = instance.into_host();
+                        host.tick(false);
+                        match self.instance_again(host, instances) {
+                            Some(new) => instance = new,
+                            None => return,
+                        }
+                        instances += 1;
+                    }
+                },
+            }
+            instance.host().tick(false);
+        }
+        self.count_missed(&done);
+        if let Err(error) = instance.teardown() {
+            self.note(&error);
+        }
+        instance.host().tick(true);
+    }
+
+    /// A new instance after a trap; none when it can't be set up either.
+    fn instance_again(&self, host: StreamHost, earlier: u64) -> Option<Instance<StreamHost>> {
+        match self.instance(host, earlier) {
+            Ok(instance) => Some(instance),
+            Err(error) => {
+                self.note(&error);
+                let text = format!("a new instance after a trap can't be set up: {error}");
+                self.shared.stop.end_because(Ended::Failed(text));
+                None
+            }
+        }
+    }
+
+    fn next(&self, done: &Done, host: &mut StreamHost) -> Next {
+        let Some(most) = self.left(done) else { return Next::Done };
+        let now_ns = self.shared.clock.now_ns();
+        host.tags.clear();
+        if !self.flow.schedule.is_paced() {
+            if self.flow.end_ns().is_some_and(|end| now_ns >= end) {
+                return Next::Done;
+            }
+            for j in 0..most as u64 {
+                let warm_up = self.flow.is_warm_up(self.number(done.iterations + j), now_ns);
+                if !warm_up {
+                    self.flow.measured_at(now_ns);
+                }
+                host.tags.push(Tag::at(now_ns / 1_000, warm_up));
+            }
+            return Next::Run { first: done.iterations, count: most };
+        }
+        let end_ns = self.flow.end_ns();
+        if self.flow.catch_up_until_ns().is_some_and(|until| now_ns >= until) {
+            return Next::Done;
+        }
+        while (host.tags.len() as u32) < most {
+            let number = self.number(done.iterations + host.tags.len() as u64);
+            let due_ns = self.flow.schedule.due_ns(number).filter(|due| end_ns.is_none_or(|end| *due < end));
+            let none_yet = host.tags.is_empty();
+            match due_ns {
+                None if none_yet => return Next::Done,
+                Some(due_ns) if due_ns > now_ns && none_yet => return Next::Wait(due_ns),
+                Some(due_ns) if due_ns <= now_ns => {
+                    let tag = Tag::at(due_ns / 1_000, self.flow.is_warm_up(number, due_ns));
+                    if !tag.is_warm_up() {
+                        let late_us = (now_ns - due_ns) / 1_000;
+                        host.now.operations.of(self.flow.index as u32).good(Measure::Lateness, late_us);
+                    }
+                    host.tags.push(tag);
+                }
+                _ => break,
+            }
+        }
+        Next::Run { first: done.iterations, count: host.tags.len() as u32 }
+    }
+
+    fn number(&self, own: u64) -> u64 {
+        self.identity.worker as u64 + own * self.flow.stream.threads as u64
+    }
+
+    /// The most iterations that the next call may run; none when the worker has done its share.
+    fn left(&self, done: &Done) -> Option<u32> {
+        let worker = self.identity.worker;
+        let warm_up = self.flow.warm_up_share(worker).saturating_sub(done.iterations);
+        let mut left = self.flow.stream.batch as u64;
+        if let Some(share) = self.flow.iterations_share(worker) {
+            left = left.min(warm_up + share.saturating_sub(done.measured_iterations));
+        }
+        if let Some(share) = self.flow.messages_share(worker) {
+            let messages = share.saturating_sub(done.measured_messages);
+            // an iteration may send several messages: no more iterations than have brought that many so far
+            let per_iteration = done.measured_messages.div_ceil(done.measured_iterations.max(1)).max(1);
+            left = left.min(warm_up + messages.div_ceil(per_iteration));
+        }
+        (left > 0).then_some(left as u32)
+    }
+
+    fn sleep(&self, until_ns: u64, host: &mut StreamHost) {
+        let now_ns = self.shared.clock.now_ns();
+        let nanos = until_ns.saturating_sub(now_ns).min(SLICE_NS);
+        std::thread::sleep(Duration::from_nanos(nanos));
+        host.now.idle_ns += self.shared.clock.now_ns() - now_ns;
+    }
+
+    /// One call of the guest's `iterate`, and its account.
+    fn call(&self, instance: &mut Instance<StreamHost>, done: &mut Done, first: u64, count: u32) -> Flow {
+        let (result, spent) = instance.iterate(first, count);
+        let host = instance.host();
+        let messages = host.take_messages();
+        let ran = match &result {
+            Ok(answer) => answer.ran,
+            Err(_) => count,
+        };
+        let measured = host.tags[..ran as usize].iter().filter(|tag| !tag.is_warm_up()).count() as u64;
+        let failed = match &result {
+            Ok(answer) => answer.failed.min(measured),
+            Err(_) => measured,
+        };
+        done.iterations += ran as u64;
+        done.measured_iterations += measured;
+        // a call that holds warm-up and measured iterations counts its messages in proportion
+        done.measured_messages += if ran == 0 { 0 } else { messages * measured / ran as u64 };
+        let now = &mut host.now;
+        now.calls += 1;
+        now.guest_cpu_ns += spent.guest_cpu_ns;
+        now.all_iterations += ran as u64;
+        now.iterations += measured;
+        now.iterations_failed += failed;
+        if measured > 0 {
+            now.last_iteration_us = self.shared.clock.now_us();
+        }
+        match result {
+            Ok(answer) => {
+                answer.texts.iter().for_each(|text| self.flow.failed_texts.add(text));
+                if answer.ran < count { Flow::Leave } else { Flow::Go }
+            }
+            Err(GuestError::Failed(text)) => {
+                self.flow.failed_texts.add(&text);
+                Flow::Go
+            }
+            Err(GuestError::Stopped) => Flow::Leave,
+            Err(error @ GuestError::EndRun(_)) => {
+                self.shared.stop.end_because(Ended::Failed(format!("{error} ({})", self.who())));
+                Flow::Leave
+            }
+            Err(error) => {
+                if self.note(&error) > self.traps_allowed {
+                    let allowed = match self.traps_allowed {
+                        0 => "no trap is allowed (limits.traps = 0)".to_owned(),
+                        n => format!("more than the {n} traps that limits.traps allows"),
+                    };
+                    self.shared.stop.end_because(Ended::Failed(format!("{error} ({}); {allowed}", self.who())));
+                    return Flow::Leave;
+                }
+                Flow::Replace
+            }
+        }
+    }
+
+    /// Counts a trap; answers how many there have been.
+    fn note(&self, error: &GuestError) -> u32 {
+        let traps = &self.shared.traps;
+        if matches!(error, GuestError::Overrun { .. }) {
+            traps.overruns.fetch_add(1, Relaxed);
+        }
+        traps.texts.add(&format!("{error} ({})", self.who()));
+        traps.count.fetch_add(1, Relaxed) + 1
+    }
+
+    fn who(&self) -> String {
+        format!("flow `{}`, worker {}", self.identity.flow, self.identity.worker)
+    }
+
+    /// Iterations that were due before the end, or before an early end, and never began.
+    fn count_missed(&self, done: &Done) {
+        if !self.flow.schedule.is_paced() {
+            return;
+        }
+        let now_ns = self.shared.clock.now_ns();
+        let until_ns = self.flow.end_ns().map_or(now_ns, |end| end.min(now_ns));
+        let Some(due) = self.flow.schedule.count_within(until_ns) else { return };
+        let worker = self.identity.worker as u64;
+        let workers = self.flow.stream.threads as u64;
+        let mine = (due + workers - 1 - worker.min(due + workers - 1)) / workers;
+        let share = self.flow.iterations_share(self.identity.worker);
+        let most = share.map_or(u64::MAX, |share| share + self.flow.warm_up_share(self.identity.worker));
+        // a flow that ends by its messages leaves no iteration behind
+        if self.flow.end.messages.is_none() {
+            self.flow.missed.fetch_add(mine.min(most).saturating_sub(done.iterations), Relaxed);
+        }
+    }
+}
+
+/// What follows a call.
+enum Flow {
+    Go,
+    Replace,
+    Leave,
+}
+
+/// Sleeps end when they are asked to, not up to 50 µs later.
+fn sharpen_timers() {
+    // SAFETY: it only changes this thread's timer slack, to 1 ns.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+}
+
+/// FNV-1a, 64 bits.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3))
+}
+
+/// splitmix64 over the parts: close seeds give far ones.
+fn mix(seed: u64, parts: &[u64]) -> u64 {
+    parts.iter().fold(seed, |state, part| {
+        let mut z = (state ^ part).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_of_workers_and_instances_differ() {
+        let seeds: std::collections::HashSet<u64> = (0..100)
+            .flat_map(|worker| (0..3).map(move |instance| mix(0, &[hash("write"), worker, instance])))
+            .collect();
+        assert_eq!(seeds.len(), 300);
+        assert_eq!(mix(7, &[1, 2]), mix(7, &[1, 2]));
+    }
+}

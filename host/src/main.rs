@@ -1,0 +1,7 @@
+//! The `khost` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    khost::cli::main()
+}

@@ -1,0 +1,308 @@
+//! Merges what the threads hand over into the run's totals, on a thread of its own.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use hdrhistogram::Histogram;
+
+use super::{DeliveryInterval, Failures, Measure, OperationInterval, Sample, Series, WorkInterval, new_histogram};
+
+/// What a run came to, by flow.
+#[derive(Debug, Default)]
+pub struct Totals {
+    /// In the plan's order.
+    pub flows: Vec<FlowTotals>,
+}
+
+/// What a flow came to. Warm-up is left out where a field does not say otherwise.
+#[derive(Debug)]
+pub struct FlowTotals {
+    /// By the operation's number.
+    pub operations: BTreeMap<u32, OperationInterval>,
+    /// Failed messages by librdkafka's code.
+    pub failures: Failures,
+    /// Acknowledged messages by topic (its number in the plan) and partition.
+    pub partitions: Vec<Vec<u64>>,
+    /// Everything by second, with warm-up.
+    pub series: Series,
+    /// Iterations that ran.
+    pub iterations: u64,
+    /// Iterations that failed.
+    pub iterations_failed: u64,
+    /// Messages handed over.
+    pub sent: u64,
+    /// Iterations with warm-up.
+    pub all_iterations: u64,
+    /// Messages with warm-up.
+    pub all_sent: u64,
+    /// Acknowledged with warm-up.
+    pub all_acknowledged: u64,
+    /// Bytes acknowledged with warm-up.
+    pub all_bytes: u64,
+    /// Failed and unknown with warm-up.
+    pub all_failed: u64,
+    /// Processor time inside the guests' own code.
+    pub guest_cpu_ns: u64,
+    /// Time that workers waited for room in a client's queue, summed.
+    pub blocked_ns: u64,
+    /// Time that workers slept because nothing was due, summed.
+    pub idle_ns: u64,
+    /// Time that workers lived, summed.
+    pub wall_ns: u64,
+    /// Calls into guests.
+    pub calls: u64,
+    /// When the first measured message was handed over, on the run's clock.
+    pub first_sent_us: Option<u64>,
+    /// When the last measured iteration returned, on the run's clock; 0 for none.
+    pub last_iteration_us: u64,
+    /// When the last measured acknowledgement came, on the run's clock; 0 for none.
+    pub last_acknowledged_us: u64,
+}
+
+impl Default for FlowTotals {
+    fn default() -> Self {
+        FlowTotals {
+            operations: BTreeMap::new(),
+            failures: Failures::new(),
+            partitions: Vec::new(),
+            series: Series::new(),
+            iterations: 0,
+            iterations_failed: 0,
+            sent: 0,
+            all_iterations: 0,
+            all_sent: 0,
+            all_acknowledged: 0,
+            all_bytes: 0,
+            all_failed: 0,
+            guest_cpu_ns: 0,
+            blocked_ns: 0,
+            idle_ns: 0,
+            wall_ns: 0,
+            calls: 0,
+            first_sent_us: None,
+            last_iteration_us: 0,
+            last_acknowledged_us: 0,
+        }
+    }
+}
+
+impl FlowTotals {
+    fn add_operations(&mut self, operations: impl Iterator<Item = (u32, OperationInterval)>) {
+        for (number, one) in operations {
+            self.operations.entry(number).or_default().merge(one);
+        }
+    }
+
+    fn add_failures(&mut self, failures: Failures) {
+        for (code, count) in failures {
+            *self.failures.entry(code).or_default() += count;
+        }
+    }
+
+    fn add_work(&mut self, work: WorkInterval) {
+        let point = self.series.at(work.second);
+        point.sent += work.all_sent;
+        point.failed += work.all_failed;
+        self.add_operations(work.operations.into_some());
+        self.add_failures(work.failures);
+        self.iterations += work.iterations;
+        self.iterations_failed += work.iterations_failed;
+        self.sent += work.sent;
+        self.all_iterations += work.all_iterations;
+        self.all_sent += work.all_sent;
+        self.all_failed += work.all_failed;
+        self.guest_cpu_ns += work.guest_cpu_ns;
+        self.blocked_ns += work.blocked_ns;
+        self.idle_ns += work.idle_ns;
+        self.wall_ns += work.wall_ns;
+        self.calls += work.calls;
+        self.last_iteration_us = self.last_iteration_us.max(work.last_iteration_us);
+        self.first_sent_us = match (self.first_sent_us, work.first_sent_us) {
+            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+    }
+
+    fn add_deliveries(&mut self, deliveries: DeliveryInterval) {
+        let point = self.series.at(deliveries.second);
+        point.acknowledged += deliveries.all_acknowledged;
+        point.bytes += deliveries.all_bytes;
+        point.failed += deliveries.all_failed;
+        for (number, one) in deliveries.operations.into_some() {
+            if let Some(latency) = latency(&one) {
+                self.series.durations(deliveries.second, latency);
+            }
+            self.operations.entry(number).or_default().merge(one);
+        }
+        self.add_failures(deliveries.failures);
+        if self.partitions.len() < deliveries.partitions.len() {
+            self.partitions.resize_with(deliveries.partitions.len(), Vec::new);
+        }
+        for (mine, theirs) in self.partitions.iter_mut().zip(deliveries.partitions) {
+            mine.resize(mine.len().max(theirs.len()), 0);
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                *mine += theirs;
+            }
+        }
+        self.all_acknowledged += deliveries.all_acknowledged;
+        self.all_bytes += deliveries.all_bytes;
+        self.all_failed += deliveries.all_failed;
+        self.last_acknowledged_us = self.last_acknowledged_us.max(deliveries.last_acknowledged_us);
+    }
+
+    /// The sum over all operations.
+    pub fn whole(&self) -> Counts {
+        self.operations.values().fold(Counts::default(), |sum, one| Counts {
+            acknowledged: sum.acknowledged + one.acknowledged,
+            failed: sum.failed + one.failed,
+            unknown: sum.unknown + one.unknown,
+            bytes: sum.bytes + one.bytes,
+        })
+    }
+}
+
+/// Messages by what became of them; warm-up is left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Acknowledged by the broker.
+    pub acknowledged: u64,
+    /// Refused, timed out or never sent.
+    pub failed: u64,
+    /// Sent, and nothing heard of until the drain ended.
+    pub unknown: u64,
+    /// Keys and values of the acknowledged ones.
+    pub bytes: u64,
+}
+
+/// Response, or service where there is no intended time.
+fn latency(one: &OperationInterval) -> Option<&Histogram<u64>> {
+    one.good[Measure::Response as usize].as_deref().or(one.good[Measure::Service as usize].as_deref())
+}
+
+/// What a progress line shows; warm-up is in it.
+#[derive(Debug, Default, Clone)]
+pub struct Live {
+    /// Messages handed over so far.
+    pub sent: u64,
+    /// Messages acknowledged so far.
+    pub acknowledged: u64,
+    /// Messages failed so far.
+    pub failed: u64,
+    /// Bytes acknowledged so far.
+    pub bytes: u64,
+    /// Durations since somebody last looked: response, or service where there is no intended time.
+    pub recent: Option<Histogram<u64>>,
+}
+
+impl Live {
+    fn add(&mut self, sample: &Sample) {
+        match sample {
+            Sample::Work(work) => {
+                self.sent += work.all_sent;
+                self.failed += work.all_failed;
+            }
+            Sample::Deliveries(d) => {
+                self.acknowledged += d.all_acknowledged;
+                self.failed += d.all_failed;
+                self.bytes += d.all_bytes;
+                for latency in d.operations.some().filter_map(latency) {
+                    self.recent
+                        .get_or_insert_with(new_histogram)
+                        .add(latency)
+                        .expect("all histograms have the same bounds");
+                }
+            }
+        }
+    }
+}
+
+/// The collector's thread, and the way to it.
+#[derive(Debug)]
+pub struct Collector {
+    thread: JoinHandle<Totals>,
+    live: Arc<Mutex<Live>>,
+}
+
+impl Collector {
+    /// Starts it for this many flows. It ends when every sender is gone.
+    pub fn start(flows: usize) -> (Sender<Sample>, Self) {
+        let (sender, receiver) = channel();
+        let live = Arc::new(Mutex::new(Live::default()));
+        let shared = live.clone();
+        let thread = std::thread::Builder::new()
+            .name("khost-collect".into())
+            .spawn(move || collect(flows, receiver, &shared))
+            .expect("a thread can be started before the load");
+        (sender, Collector { thread, live })
+    }
+
+    /// How far the run is; forgets the recent durations.
+    pub fn look(&self) -> Live {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = live.recent.take();
+        Live { recent, ..live.clone() }
+    }
+
+    /// Waits for the last sample. All senders must be gone, or this waits for ever.
+    pub fn finish(self) -> Totals {
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+fn collect(flows: usize, receiver: Receiver<Sample>, live: &Mutex<Live>) -> Totals {
+    let mut totals = Totals::default();
+    totals.flows.resize_with(flows, FlowTotals::default);
+    for sample in receiver {
+        live.lock().unwrap_or_else(PoisonError::into_inner).add(&sample);
+        match sample {
+            Sample::Work(work) => totals.flows[work.flow].add_work(work),
+            Sample::Deliveries(deliveries) => totals.flows[deliveries.flow].add_deliveries(deliveries),
+        }
+    }
+    totals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_many_threads_become_one_total() {
+        let (sender, collector) = Collector::start(1);
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let sender = sender.clone();
+                std::thread::spawn(move || {
+                    for second in 0..3 {
+                        let mut d = DeliveryInterval {
+                            second,
+                            all_acknowledged: 5,
+                            last_acknowledged_us: second,
+                            ..Default::default()
+                        };
+                        d.operations.of(0).acknowledged = 5;
+                        d.operations.of(0).good_n(Measure::Service, 700, 5);
+                        d.count_partition(1, 2);
+                        sender.send(Sample::Deliveries(d)).expect("the collector lives");
+                        let w = WorkInterval {
+                            second,
+                            all_sent: 6,
+                            sent: 6,
+                            first_sent_us: Some(9 + second),
+                            ..Default::default()
+                        };
+                        sender.send(Sample::Work(w)).expect("the collector lives");
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|t| t.join().expect("it sends"));
+        drop(sender);
+        let totals = collector.finish();
+        let flow = &totals.flows[0];
+        assert_eq!((flow.whole().acknowledged, flow.sent, flow.partitions[1][2]), (60, 72, 12));
+        assert_eq!((flow.first_sent_us, flow.last_acknowledged_us), (Some(9), 2));
+    }
+}

@@ -1,0 +1,216 @@
+//! What one thread recorded since its last tick. It is handed over whole; the thread goes on with an empty one.
+//!
+//! On the hot path: recording allocates only at an interval's first sample of an operation.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+
+use super::{Measure, Tag, new_histogram};
+
+/// What goes to the collector.
+#[derive(Debug)]
+pub enum Sample {
+    /// From a client's poller.
+    Deliveries(DeliveryInterval),
+    /// From a worker.
+    Work(WorkInterval),
+}
+
+/// Failures by librdkafka's code; how many were measured.
+pub type Failures = BTreeMap<i32, u64>;
+
+/// Counts and durations of one operation; warm-up is not in them.
+#[derive(Debug, Default)]
+pub struct OperationInterval {
+    /// Messages that the broker acknowledged.
+    pub acknowledged: u64,
+    /// Messages that failed: refused, timed out, never sent.
+    pub failed: u64,
+    /// Messages that were sent and of which nothing was heard until the drain ended.
+    pub unknown: u64,
+    /// Bytes of the acknowledged ones: keys and values.
+    pub bytes: u64,
+    /// Durations of what went well, by measure.
+    pub good: [Option<Box<Histogram<u64>>>; Measure::COUNT],
+    /// Durations until it failed, by measure.
+    pub bad: [Option<Box<Histogram<u64>>>; Measure::COUNT],
+}
+
+impl OperationInterval {
+    /// Records a duration of something that went well.
+    #[inline]
+    pub fn good(&mut self, measure: Measure, us: u64) {
+        self.good_n(measure, us, 1);
+    }
+
+    /// The same duration `count` times.
+    #[inline]
+    pub fn good_n(&mut self, measure: Measure, us: u64, count: u64) {
+        record(&mut self.good[measure as usize], us, count);
+    }
+
+    /// Records how long something took to fail.
+    pub fn bad(&mut self, measure: Measure, us: u64) {
+        record(&mut self.bad[measure as usize], us, 1);
+    }
+
+    /// Adds another one's counts and durations.
+    pub fn merge(&mut self, other: OperationInterval) {
+        self.acknowledged += other.acknowledged;
+        self.failed += other.failed;
+        self.unknown += other.unknown;
+        self.bytes += other.bytes;
+        for (mine, theirs) in self.good.iter_mut().chain(&mut self.bad).zip(other.good.into_iter().chain(other.bad)) {
+            match (mine, theirs) {
+                (_, None) => {}
+                (mine @ None, theirs) => *mine = theirs,
+                (Some(mine), Some(theirs)) => mine.add(*theirs).expect("all histograms have the same bounds"),
+            }
+        }
+    }
+}
+
+#[inline]
+fn record(histogram: &mut Option<Box<Histogram<u64>>>, us: u64, count: u64) {
+    histogram.get_or_insert_with(|| Box::new(new_histogram())).saturating_record_n(us.max(1), count);
+}
+
+/// Operations of an interval, by their number in the run.
+#[derive(Debug, Default)]
+pub struct ByOperation(Vec<Option<Box<OperationInterval>>>);
+
+impl ByOperation {
+    /// The interval of an operation.
+    #[inline]
+    pub fn of(&mut self, operation: u32) -> &mut OperationInterval {
+        let at = operation as usize;
+        if at >= self.0.len() {
+            self.0.resize_with(at + 1, || None);
+        }
+        self.0[at].get_or_insert_default()
+    }
+
+    /// Those that have something.
+    pub fn some(&self) -> impl Iterator<Item = &OperationInterval> {
+        self.0.iter().filter_map(|one| one.as_deref())
+    }
+
+    /// Those that have something, with their numbers.
+    pub fn into_some(self) -> impl Iterator<Item = (u32, OperationInterval)> {
+        self.0.into_iter().enumerate().filter_map(|(at, one)| Some((at as u32, *one?)))
+    }
+}
+
+/// What a client's poller saw within one second of the run's clock.
+#[derive(Debug, Default)]
+pub struct DeliveryInterval {
+    /// The flow whose client it is.
+    pub flow: usize,
+    /// Which second of the run's clock.
+    pub second: u64,
+    /// By operation, warm-up left out.
+    pub operations: ByOperation,
+    /// Failed ones by code, warm-up left out.
+    pub failures: Failures,
+    /// Acknowledged messages by topic (its number in the plan) and partition, warm-up left out.
+    pub partitions: Vec<Vec<u64>>,
+    /// Acknowledged messages, with warm-up.
+    pub all_acknowledged: u64,
+    /// Their bytes.
+    pub all_bytes: u64,
+    /// Failed and unknown ones, with warm-up.
+    pub all_failed: u64,
+    /// When the last measured acknowledgement came, on the run's clock; 0 for none.
+    pub last_acknowledged_us: u64,
+}
+
+impl DeliveryInterval {
+    /// Counts one acknowledged message of a partition.
+    #[inline]
+    pub fn count_partition(&mut self, topic: usize, partition: i32) {
+        if topic >= self.partitions.len() {
+            self.partitions.resize_with(topic + 1, Vec::new);
+        }
+        let partitions = &mut self.partitions[topic];
+        let at = partition.max(0) as usize;
+        if at >= partitions.len() {
+            partitions.resize(at + 1, 0);
+        }
+        partitions[at] += 1;
+    }
+}
+
+/// What a worker did within one second of the run's clock.
+#[derive(Debug, Default)]
+pub struct WorkInterval {
+    /// The worker's flow.
+    pub flow: usize,
+    /// Which second of the run's clock.
+    pub second: u64,
+    /// Durations by operation: enqueue, lateness, what the guest observed; and messages that the client refused.
+    pub operations: ByOperation,
+    /// Messages that the client refused, by code, warm-up left out.
+    pub failures: Failures,
+    /// Measured iterations that ran.
+    pub iterations: u64,
+    /// Measured iterations that failed.
+    pub iterations_failed: u64,
+    /// Iterations that ran, with warm-up.
+    pub all_iterations: u64,
+    /// Messages handed over in measured iterations.
+    pub sent: u64,
+    /// The same with warm-up.
+    pub all_sent: u64,
+    /// Messages that the client refused, with warm-up.
+    pub all_failed: u64,
+    /// Processor time inside the guest's own code.
+    pub guest_cpu_ns: u64,
+    /// Time that the worker waited for room in the client's queue.
+    pub blocked_ns: u64,
+    /// Time that the worker slept because nothing was due.
+    pub idle_ns: u64,
+    /// Time that the worker lived.
+    pub wall_ns: u64,
+    /// When the last measured iteration returned, on the run's clock; 0 for none.
+    pub last_iteration_us: u64,
+    /// When the first measured message was handed over, on the run's clock.
+    pub first_sent_us: Option<u64>,
+    /// Calls into the guest.
+    pub calls: u64,
+}
+
+impl WorkInterval {
+    /// Counts a message that the client did not take.
+    pub fn reject(&mut self, operation: u32, tag: Tag, code: i32) {
+        self.all_failed += 1;
+        if !tag.is_warm_up() {
+            *self.failures.entry(code).or_default() += 1;
+            self.operations.of(operation).failed += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_loses_nothing() {
+        let mut total = OperationInterval::default();
+        for part in 0..3 {
+            let mut one = OperationInterval { acknowledged: 10, bytes: 100, ..Default::default() };
+            one.good_n(Measure::Service, 1000 * (part + 1), 10);
+            if part == 2 {
+                one.failed = 1;
+                one.bad(Measure::Service, 5_000_000);
+            }
+            total.merge(one);
+        }
+        assert_eq!((total.acknowledged, total.failed, total.bytes), (30, 1, 300));
+        let service = total.good[Measure::Service as usize].as_ref().expect("merged");
+        assert_eq!((service.len(), service.max() / 1000), (30, 3));
+        assert_eq!(total.bad[Measure::Service as usize].as_ref().expect("merged").len(), 1);
+        assert!(total.good[Measure::Wait as usize].is_none());
+    }
+}

@@ -1,0 +1,86 @@
+//! The one table of measures: what is timed, from what to what.
+
+/// A duration that khost records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(usize)]
+pub enum Measure {
+    /// The time inside `produce`.
+    Enqueue,
+    /// Sent to acknowledged.
+    Service,
+    /// Intended to sent.
+    Wait,
+    /// Intended to acknowledged.
+    Response,
+    /// Due to begun.
+    Lateness,
+    /// What a guest observed itself.
+    Observed,
+}
+
+/// A measure's name and meaning.
+#[derive(Debug, Clone, Copy)]
+pub struct MeasureInfo {
+    /// Which one.
+    pub measure: Measure,
+    /// As in reports, thresholds and comparisons.
+    pub name: &'static str,
+    /// From what to what it counts.
+    pub meaning: &'static str,
+}
+
+/// All measures, in the order in which they are shown. All are durations, kept in microseconds.
+pub const MEASURES: [MeasureInfo; 6] = [
+    MeasureInfo {
+        measure: Measure::Enqueue,
+        name: "enqueue",
+        meaning: "the time inside the guest's call of `produce`, counted once for each message that the call carried; a full client queue shows here",
+    },
+    MeasureInfo {
+        measure: Measure::Service,
+        name: "service",
+        meaning: "handed to librdkafka -> acknowledged by the broker, as the client sees it; linger and the client's queue are in it (rd_kafka_message_latency)",
+    },
+    MeasureInfo {
+        measure: Measure::Wait,
+        name: "wait",
+        meaning: "the intended time -> handed to librdkafka; the guest's own time and a full client queue are in it; an unpaced flow has none",
+    },
+    MeasureInfo {
+        measure: Measure::Response,
+        name: "response",
+        meaning: "the intended time -> acknowledged by the broker: wait + service; an unpaced flow has none",
+    },
+    MeasureInfo {
+        measure: Measure::Lateness,
+        name: "lateness",
+        meaning: "an iteration's intended time -> the guest is called for it; an unpaced flow has none",
+    },
+    MeasureInfo {
+        measure: Measure::Observed,
+        name: "observed",
+        meaning: "a duration that the scenario reported itself with `observe`",
+    },
+];
+
+impl Measure {
+    /// How many there are.
+    pub const COUNT: usize = MEASURES.len();
+
+    /// Its line in the table.
+    pub fn info(self) -> &'static MeasureInfo {
+        &MEASURES[self as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_enum() {
+        for (at, info) in MEASURES.iter().enumerate() {
+            assert_eq!(info.measure as usize, at);
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What is measured: clocks, histograms, and the way from the threads that record to the run's totals.
+//!
+//! A thread records into histograms of its own and hands them over once a second; one collector merges. Nothing here
+//! knows Kafka, WebAssembly or how results are shown.
+
+mod clock;
+mod collector;
+mod histogram;
+mod interval;
+mod machine;
+mod measures;
+mod series;
+mod tag;
+
+pub use clock::{RunClock, process_cpu_ns, thread_cpu_ns};
+pub use collector::{Collector, Counts, FlowTotals, Live, Totals};
+pub use histogram::{Distribution, MAX_MICROS, micros, new_histogram};
+pub use interval::{ByOperation, DeliveryInterval, Failures, OperationInterval, Sample, WorkInterval};
+pub use machine::{Busy, Machine};
+pub use measures::{MEASURES, Measure, MeasureInfo};
+pub use series::{Point, Series};
+pub use tag::Tag;

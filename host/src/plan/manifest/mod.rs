@@ -1,0 +1,166 @@
+//! The one schema of manifests and profiles. Everything may be absent, as a profile says only what differs.
+//!
+//! What may be left out of a manifest, and what it is then, is decided in `resolve`.
+
+#[cfg(test)]
+mod page;
+mod read;
+mod to_come;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::amount::{Bytes, Count, Length, Rate, Whole};
+pub(super) use read::{ConfigTable, KafkaTable, Named, Text};
+pub(super) use to_come::refuse_what_is_to_come;
+
+/// A manifest, or a profile.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
+pub(super) struct Manifest {
+    pub(super) scenario: ScenarioTable,
+    /// Read by `params` before all else, as the rest may hold placeholders.
+    #[serde(rename = "params")]
+    _params: IgnoredAny,
+    pub(super) kafka: KafkaTable,
+    pub(super) topics: Named<TopicTable>,
+    pub(super) flows: Named<FlowTable>,
+    pub(super) run: RunTable,
+    pub(super) limits: LimitsTable,
+}
+
+/// Who the scenario is.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
+pub(super) struct ScenarioTable {
+    pub(super) name: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) description: Option<String>,
+}
+
+/// A parameter that is more than a default.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
+pub(super) struct ParameterTable {
+    /// Read from the tree, as it may be anything.
+    #[serde(rename = "default")]
+    _default: IgnoredAny,
+    #[serde(rename = "type")]
+    pub(super) kind: Option<ParameterKind>,
+    pub(super) help: Option<String>,
+}
+
+/// What a parameter's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ParameterKind {
+    Text,
+    Integer,
+    Float,
+    Boolean,
+    Duration,
+    Size,
+    Rate,
+    List,
+}
+
+/// A topic.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
+pub(super) struct TopicTable {
+    pub(super) name: Option<String>,
+    pub(super) each: Option<Vec<Text>>,
+    pub(super) partitions: Option<Whole<1, 1_000_000>>,
+    pub(super) replication: Option<Whole<1, 1_000>>,
+    pub(super) config: ConfigTable,
+    pub(super) access: Option<Vec<Access>>,
+}
+
+/// What a scenario may do with a topic.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Access {
+    Produce,
+    Consume,
+}
+
+/// A flow.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
+pub(super) struct FlowTable {
+    pub(super) kind: Option<Kind>,
+    pub(super) enabled: Option<bool>,
+    pub(super) measured: Option<bool>,
+    pub(super) threads: Option<Whole<1, 1_024>>,
+    pub(super) clients: Option<Clients>,
+    pub(super) rate: Option<FlowRate>,
+    pub(super) stages: Option<Vec<StageTable>>,
+    pub(super) batch: Option<Whole<1, 100_000>>,
+    pub(super) messages: Option<Count>,
+    pub(super) iterations: Option<Count>,
+    pub(super) duration: Option<Length>,
+    pub(super) kafka: KafkaTable,
+}
+
+/// The kinds of flow.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    Stream,
+}
+
+/// How many producers the threads of a flow share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Clients {
+    Shared(u32),
+    /// One a thread.
+    Dedicated,
+}
+
+/// A flow's own rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum FlowRate {
+    Paced(Rate),
+    Unpaced,
+}
+
+/// A stage of a flow: goes to `rate` in the time `for`.
+#[derive(Debug, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a stage such as { for = \"1m\", rate = \"100/s\" }"
+)]
+pub(super) struct StageTable {
+    #[serde(rename = "for")]
+    pub(super) length: Length,
+    pub(super) rate: Rate,
+}
+
+/// The run's phases.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
+pub(super) struct RunTable {
+    pub(super) warm_up: Option<WarmUp>,
+    pub(super) messages: Option<Count>,
+    pub(super) iterations: Option<Count>,
+    pub(super) duration: Option<Length>,
+    pub(super) drain: Option<Length>,
+    pub(super) seed: Option<Count>,
+}
+
+/// What is left out at the start: a count of iterations, or a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum WarmUp {
+    Iterations(u64),
+    Time(std::time::Duration),
+}
+
+/// What a guest may use.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
+pub(super) struct LimitsTable {
+    pub(super) memory: Option<Bytes>,
+    pub(super) call_time: Option<Length>,
+    pub(super) traps: Option<Whole<0, { u32::MAX }>>,
+}

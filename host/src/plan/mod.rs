@@ -1,0 +1,189 @@
+//! From what people write (manifest, profile, command line) to the plan: what will run, and where each value came from.
+//!
+//! Everything here is pure: text in, values or one error out. Nothing of it knows Kafka, WebAssembly or the clock.
+
+mod amount;
+mod command_line;
+mod decode;
+mod error;
+mod kafka_names;
+mod layers;
+mod manifest;
+mod origin;
+mod params;
+mod placeholders;
+mod resolve;
+mod show;
+mod suggest;
+mod tree;
+mod value;
+
+pub use amount::{
+    BadAmount, MAX_RATE_PER_SECOND, Rate, format_bytes, format_duration, parse_bytes, parse_count, parse_duration,
+};
+pub use error::Error;
+pub use kafka_names::{canonical, for_consumers, for_producers, is_secret};
+pub use origin::{Origin, Place, Setting};
+pub use resolve::{Sources, Text, resolve};
+pub use show::show;
+pub use suggest::nearest;
+pub use value::Value;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What will run: the manifest with all that lies over it, resolved.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Who the scenario says it is.
+    pub scenario: Scenario,
+    /// What the guests' random numbers start from.
+    pub seed: u64,
+    /// Every parameter with its value.
+    pub params: BTreeMap<String, Value>,
+    /// Every topic that the scenario may touch; one that the manifest repeats stands here once for each.
+    pub topics: Vec<Topic>,
+    /// The enabled flows, in the manifest's order.
+    pub flows: Vec<Flow>,
+    /// Its phases.
+    pub run: Run,
+    /// What a guest may use.
+    pub limits: Limits,
+    /// librdkafka's settings that hold for every client: the manifest's `[kafka]`, profiles, `-X`.
+    pub kafka: BTreeMap<String, String>,
+    /// Every value with its dotted path and where it came from, for `--dry-run` and the report. Secrets are masked.
+    pub settings: Vec<Setting>,
+    /// What a person should know before the run, such as a setting that is overridden.
+    pub warnings: Vec<String>,
+}
+
+/// The manifest's `[scenario]`.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// `namespace/name`.
+    pub name: String,
+    /// Semantic version.
+    pub version: String,
+    /// One line.
+    pub description: String,
+}
+
+/// One Kafka topic that the scenario may touch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Topic {
+    /// Its name in the manifest.
+    pub key: String,
+    /// Which one of a repeated topic.
+    pub each: Option<String>,
+    /// Its name in Kafka.
+    pub name: String,
+    /// How many partitions it gets when khost creates it; absent: khost does not create it.
+    pub partitions: Option<u32>,
+    /// How many replicas when khost creates it; absent: the cluster's default.
+    pub replication: Option<u16>,
+    /// Topic settings when khost creates it.
+    pub config: BTreeMap<String, String>,
+    /// The scenario may write to it.
+    pub produce: bool,
+    /// The scenario may read from it.
+    pub consume: bool,
+}
+
+/// One kind of traffic.
+#[derive(Debug, Clone)]
+pub struct Flow {
+    /// Its name in the manifest.
+    pub name: String,
+    /// What kind, with that kind's settings.
+    pub kind: FlowKind,
+    /// Whether its figures are in the totals.
+    pub measured: bool,
+    /// librdkafka's settings that hold for this flow's clients, over the plan's.
+    pub kafka: BTreeMap<String, String>,
+    /// When it stops.
+    pub end: End,
+}
+
+/// The kinds of flow that this khost runs.
+#[derive(Debug, Clone)]
+pub enum FlowKind {
+    /// Messages at a rate, or as fast as it goes.
+    Stream(Stream),
+}
+
+/// A stream's settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stream {
+    /// Workers, each on a thread of its own.
+    pub threads: u32,
+    /// Producers that the workers share: worker `w` uses producer `w % clients`. At most `threads`.
+    pub clients: u32,
+    /// When its iterations are due.
+    pub pace: Pace,
+    /// The most iterations of one call of the guest.
+    pub batch: u32,
+}
+
+/// When iterations are due.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pace {
+    /// As fast as it goes: an iteration has no intended time.
+    Unpaced,
+    /// Evenly, at this rate of the whole flow.
+    Rate(Rate),
+    /// From one rate to the next, from the start of the run, warm-up included. After the last, nothing is due.
+    Stages(Vec<Stage>),
+}
+
+/// A stretch of time in which the rate goes linearly from `from` to `to`, of which at most one is zero.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stage {
+    /// How long; never zero.
+    pub length: Duration,
+    /// The rate at its start.
+    pub from: Rate,
+    /// The rate at its end.
+    pub to: Rate,
+}
+
+/// What ends a flow; the first that comes. At least one is there. Warm-up is not in it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct End {
+    /// After this many measured messages.
+    pub messages: Option<u64>,
+    /// After this many measured iterations.
+    pub iterations: Option<u64>,
+    /// This long after the warm-up.
+    pub duration: Option<Duration>,
+}
+
+/// The run's phases.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What is left out of the figures at the start.
+    pub warm_up: WarmUp,
+    /// How long to wait at the end for what is on its way.
+    pub drain: Duration,
+}
+
+/// What is left out of the figures at the start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum WarmUp {
+    /// Nothing.
+    None,
+    /// The first iterations of each flow.
+    Iterations(u64),
+    /// The first stretch of time.
+    Time(Duration),
+}
+
+/// What one instance of a guest may use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limits {
+    /// Linear memory, in bytes.
+    pub memory_bytes: u64,
+    /// Processor time of one call into the guest.
+    pub call_time: Duration,
+    /// How many traps the run survives.
+    pub traps: u32,
+}

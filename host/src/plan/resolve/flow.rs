@@ -1,0 +1,101 @@
+//! The flows of a run.
+
+use super::listing::Listing;
+use super::{end, kafka, names, pace, refuse};
+use crate::plan::error::Error;
+use crate::plan::manifest::{Clients, FlowTable, Kind, Manifest};
+use crate::plan::origin::Origin;
+use crate::plan::tree::Node;
+use crate::plan::{Flow, FlowKind, Pace, Run, Stream};
+
+const BATCH: u32 = 1_000;
+
+pub(super) fn resolve(
+    manifest: &Manifest,
+    run: &Run,
+    cpus: u32,
+    document: &Node,
+    listing: &mut Listing,
+) -> Result<Vec<Flow>, Error> {
+    let mut flows = Vec::new();
+    for (name, table) in &manifest.flows.0 {
+        names::check_key("flow", name).map_err(|error| refuse(document, &["flows", name], error))?;
+        let Some(kind) = table.kind else {
+            let error = Error::refused("the flow has no `kind`").with_hint("kind = \"stream\"");
+            return Err(refuse(document, &["flows", name], error));
+        };
+        if table.enabled == Some(false) {
+            continue;
+        }
+        let (kind, end) = match kind {
+            Kind::Stream => {
+                kafka::check_stream(name, &manifest.kafka.0, &table.kafka.0, document)?;
+                let stream = stream(name, table, cpus, document, listing)?;
+                let end = end::resolve(name, table, &manifest.run, run, &stream.pace, document, listing)?;
+                (FlowKind::Stream(stream), end)
+            }
+        };
+        flows.push(Flow {
+            name: name.clone(),
+            kind,
+            measured: table.measured.unwrap_or(true),
+            kafka: table.kafka.0.clone(),
+            end,
+        });
+    }
+    if flows.is_empty() {
+        let message = if manifest.flows.0.is_empty() {
+            "the manifest has no flows, so there is nothing to run"
+        } else {
+            "no flow is enabled, so there is nothing to run"
+        };
+        let error = refuse(document, &["flows"], Error::refused(message));
+        return Err(match manifest.flows.0.first() {
+            Some((name, _)) => error.with_hint(format!("--set flows.{name}.enabled=true")),
+            None => error.with_hint("[flows.NAME] with kind = \"stream\""),
+        });
+    }
+    Ok(flows)
+}
+
+fn stream(name: &str, table: &FlowTable, cpus: u32, document: &Node, listing: &mut Listing) -> Result<Stream, Error> {
+    let path = format!("flows.{name}");
+    let threads = match table.threads {
+        Some(threads) => threads.0,
+        None => {
+            let threads = (cpus / 2).max(1);
+            let cpus = cpus.max(1);
+            let plural = if cpus == 1 { "" } else { "s" };
+            let reason = format!("half of {cpus} CPU{plural}: each producer's own sending thread wants the other");
+            listing.assume(&path, "threads", &threads.to_string(), Origin::Default(reason));
+            threads
+        }
+    };
+    let clients = match table.clients {
+        Some(Clients::Dedicated) => threads,
+        Some(Clients::Shared(clients)) if clients > threads => {
+            let message =
+                format!("clients = {clients} is more than threads = {threads}: a client without a thread would idle");
+            let error = Error::refused(message).with_hint("clients = \"dedicated\" gives each thread its own");
+            return Err(refuse(document, &["flows", name, "clients"], error));
+        }
+        Some(Clients::Shared(clients)) => clients,
+        None => {
+            listing.assume(&path, "clients", "1", Origin::default());
+            1
+        }
+    };
+    let pace = pace::resolve(table.rate, table.stages.as_deref())
+        .map_err(|(key, error)| refuse(document, &["flows", name, key], error))?;
+    if pace == Pace::Unpaced && table.rate.is_none() {
+        listing.assume(&path, "rate", "\"unpaced\"", Origin::Default("as fast as it goes".to_owned()));
+    }
+    let batch = table.batch.map_or_else(
+        || {
+            listing.assume(&path, "batch", &BATCH.to_string(), Origin::default());
+            BATCH
+        },
+        |batch| batch.0,
+    );
+    Ok(Stream { threads, clients, pace, batch })
+}

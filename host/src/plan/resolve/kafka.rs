@@ -1,0 +1,30 @@
+//! librdkafka's settings of a flow, checked together.
+
+use super::refuse;
+use crate::plan::error::Error;
+use crate::plan::kafka_names::{Settings, canonical, check_together, for_producers};
+use crate::plan::tree::Node;
+
+/// Checks what the producers of a stream get: the settings for all, and the flow's over them.
+pub(super) fn check_stream(flow: &str, for_all: &Settings, own: &Settings, document: &Node) -> Result<(), Error> {
+    if let Some(name) = own.keys().find(|name| !for_producers(name)) {
+        let path = written(&["flows", flow, "kafka"], name, document).unwrap_or_default();
+        return Err(refuse(
+            document,
+            &path,
+            Error::refused("this is a consumer's setting, and a stream only produces"),
+        ));
+    }
+    let mut together = for_all.clone();
+    together.extend(own.clone());
+    check_together(&together).map_err(|(name, error)| {
+        let path = written(&["flows", flow, "kafka"], name, document).or_else(|| written(&["kafka"], name, document));
+        refuse(document, &path.unwrap_or_default(), error)
+    })
+}
+
+/// The path of a setting by the name that was written for it.
+fn written<'a>(table: &[&'a str], name: &str, document: &'a Node) -> Option<Vec<&'a str>> {
+    let key = document.find(table)?.table()?.keys().find(|key| canonical(key) == name)?;
+    Some([table, &[key]].concat())
+}

@@ -1,0 +1,187 @@
+//! The plan as `--dry-run` prints it: TOML, with where each value came from beside it.
+
+use std::fmt::Write;
+
+use super::tree::quoted;
+use super::{End, Flow, FlowKind, Origin, Pace, Plan, Setting, Stage, Topic, format_duration};
+
+/// A line longer than this does not push the others' comments aside.
+const WIDEST: usize = 48;
+
+/// Shows a plan. What it prints is TOML; what follows from it is in comments.
+pub fn show(plan: &Plan) -> String {
+    let mut shown = String::new();
+    for table in plan.settings.chunk_by(|left, right| left.table == right.table) {
+        if !shown.is_empty() {
+            shown.push('\n');
+        }
+        write_table(&mut shown, table);
+        let name = table[0].table.as_str();
+        for topic in plan.topics.iter().filter(|topic| name == format!("topics.{}", topic.key)) {
+            writeln!(shown, "#   {}", describe_topic(topic)).expect("a String takes all");
+        }
+        for flow in plan.flows.iter().filter(|flow| name == format!("flows.{}", flow.name)) {
+            let to_its_end = table.iter().any(|setting| matches!(setting.origin, Origin::Derived(_)));
+            writeln!(shown, "#   {}", describe_flow(flow, to_its_end)).expect("a String takes all");
+        }
+    }
+    shown
+}
+
+fn write_table(shown: &mut String, table: &[Setting]) {
+    writeln!(shown, "[{}]", table[0].table).expect("a String takes all");
+    let keys: Vec<String> = table.iter().map(|setting| key(&setting.key)).collect();
+    let key_width = keys.iter().map(String::len).max().unwrap_or_default();
+    let lines: Vec<String> =
+        keys.iter().zip(table).map(|(key, setting)| format!("{key:key_width$} = {}", setting.value)).collect();
+    let width =
+        lines.iter().map(|line| line.chars().count()).filter(|width| *width <= WIDEST).max().unwrap_or_default();
+    for (line, setting) in lines.iter().zip(table) {
+        writeln!(shown, "{line:width$}  # {}", setting.origin).expect("a String takes all");
+    }
+}
+
+fn key(key: &str) -> String {
+    if key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') && !key.is_empty() {
+        key.to_owned()
+    } else {
+        quoted(key)
+    }
+}
+
+fn describe_topic(topic: &Topic) -> String {
+    let access = match (topic.produce, topic.consume) {
+        (true, true) => "produce and consume",
+        (true, false) => "produce",
+        (false, true) => "consume",
+        (false, false) => "no access",
+    };
+    let made = match topic.partitions {
+        Some(1) => "made with 1 partition if it is missing".to_owned(),
+        Some(count) => format!("made with {count} partitions if it is missing"),
+        None => "has to be there".to_owned(),
+    };
+    format!("{}: {access}; {made}", topic.name)
+}
+
+/// `to_its_end`: only the end of its stages ends it.
+fn describe_flow(flow: &Flow, to_its_end: bool) -> String {
+    let FlowKind::Stream(stream) = &flow.kind;
+    let pace = match &stream.pace {
+        Pace::Unpaced => "as fast as it goes".to_owned(),
+        Pace::Rate(rate) => format!("{rate} in all"),
+        Pace::Stages(stages) => {
+            let stages: Vec<String> = stages.iter().map(describe_stage).collect();
+            stages.join(", then ")
+        }
+    };
+    let counted = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let threads = counted(stream.threads, "thread");
+    let clients = counted(stream.clients, "client");
+    let end = if to_its_end { "ends with its stages".to_owned() } else { describe_end(&flow.end, &stream.pace) };
+    format!("{pace}, from {threads} over {clients}; {end}")
+}
+
+fn describe_stage(stage: &Stage) -> String {
+    let length = format_duration(stage.length);
+    if stage.from == stage.to {
+        format!("{} for {length}", stage.to)
+    } else {
+        format!("{} to {} in {length}", stage.from, stage.to)
+    }
+}
+
+fn describe_end(end: &End, pace: &Pace) -> String {
+    let mut ends: Vec<String> = [
+        end.messages.map(|count| format!("after {count} messages")),
+        end.iterations.map(|count| format!("after {count} iterations")),
+        end.duration.map(|duration| format!("after {}", format_duration(duration))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if matches!(pace, Pace::Stages(_)) {
+        ends.push("with its stages".to_owned());
+    }
+    match ends.len() {
+        1 => format!("ends {}", ends[0]),
+        _ => format!("ends {}, whichever is first", ends.join(" or ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Sources, Text, resolve};
+
+    const MANIFEST: &str = r#"
+[scenario]
+name = "acme/check-in"
+version = "0.1.0"
+description = "Users check items in"
+
+[params]
+tenants = ["diku", "east"]
+partitions = { default = 2, help = "of each topic" }
+
+[kafka]
+linger.ms = 5
+
+[topics.circulation]
+name = "{prefix}{each}.circulation"
+each = "{tenants}"
+partitions = "{partitions}"
+config = { "cleanup.policy" = "delete" }
+access = ["produce"]
+
+[topics.audit]
+access = ["produce", "consume"]
+
+[flows.write]
+kind = "stream"
+threads = 4
+clients = 2
+rate = "1500/s"
+kafka.acks = "all"
+
+[flows.ramp]
+kind = "stream"
+rate = "0/s"
+stages = [{ for = "1m", rate = "100/s" }, { for = "5m", rate = "1000/s" }]
+messages = 1_000_000
+
+[flows.off]
+kind = "stream"
+enabled = false
+
+[run]
+duration = "10m"
+"#;
+
+    fn shown() -> String {
+        let sources = Sources {
+            manifest: Text { place: "scenario.toml".into(), text: MANIFEST.into() },
+            profiles: vec![Text { place: "small.toml".into(), text: "run.drain = \"5s\"".into() }],
+            sets: vec!["flows.write.batch=64".into()],
+            params: vec!["partitions=8".into()],
+            x: vec!["sasl.password=hunter2".into()],
+            seed: Some(7),
+            cpus: 4,
+        };
+        show(&resolve(&sources).unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    #[test]
+    fn a_plan_is_shown_with_where_each_value_came_from() {
+        let expected = include_str!("show.txt");
+        let shown = shown();
+        assert_eq!(shown, expected, "\n{shown}");
+    }
+
+    #[test]
+    fn what_is_shown_reads_back_as_toml() {
+        let document: toml::Table = shown().parse().expect("TOML");
+        assert_eq!(document["topics"]["circulation"]["partitions"].as_integer(), Some(8));
+        assert_eq!(document["kafka"]["sasl.password"].as_str(), Some("***"));
+    }
+}

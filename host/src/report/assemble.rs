@@ -1,0 +1,364 @@
+//! From a run's record to its result document.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use super::document::*;
+use super::explain::explain;
+use super::limited_by::{Signs, limited_by};
+use crate::kafka::{Cluster, Code};
+use crate::load::{Ended, FlowRecord, Operation, RunRecord, Schedule};
+use crate::measure::{Distribution, MEASURES, Machine, Measure, OperationInterval};
+use crate::plan::{Flow, FlowKind, Pace, Plan, format_duration};
+
+/// What is known besides the record.
+pub struct Facts<'a> {
+    /// What was to run.
+    pub plan: &'a Plan,
+    /// SHA-256 of the scenario.
+    pub digest: &'a str,
+    /// What the preflight saw.
+    pub cluster: Cluster,
+    /// Whether the broker was khost's own.
+    pub embedded: bool,
+    /// Who was asked first.
+    pub bootstrap: &'a str,
+    /// Differs in every run.
+    pub run_id: u64,
+    /// The load's start.
+    pub started: SystemTime,
+    /// Where khost ran.
+    pub machine: Machine,
+}
+
+/// Makes the document.
+pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
+    let plan = facts.plan;
+    let mut warnings = plan.warnings.clone();
+    warnings.extend(facts.cluster.warnings.iter().cloned());
+    if facts.embedded {
+        warnings.push(
+            "the embedded broker shares this process: the figures are the generator's, they say nothing of Kafka"
+                .into(),
+        );
+    }
+    let throttle: BTreeMap<i32, BrokerThrottle> = throttle(&record);
+    let wall_s = (record.load + record.drain).as_secs_f64();
+    let cpu_s = record.cpu_ns as f64 / 1e9;
+    let all_sent: u64 = record.flows.iter().map(|flow| flow.totals.all_sent).sum();
+    let guest_ns: u64 = record.flows.iter().map(|flow| flow.totals.guest_cpu_ns).sum();
+    let cpu_use = (wall_s > 0.0).then(|| cpu_s / (wall_s * facts.machine.usable()));
+    let mut flows = Vec::new();
+    for (flow, done) in plan.flows.iter().zip(record.flows) {
+        flows.push(flow_result(flow, done, record.ended.is_some(), &record.operations, &facts.cluster));
+    }
+    for flow in &flows {
+        warnings.extend(client_warnings(flow));
+    }
+    let honesty = Honesty {
+        limited_by: limit_of(&flows, cpu_use, record.machine_busy, &throttle),
+        cpu_s,
+        cpu_ns_per_message: (all_sent > 0).then(|| record.cpu_ns as f64 / all_sent as f64),
+        guest_share_of_cpu: (record.cpu_ns > 0).then(|| guest_ns as f64 / record.cpu_ns as f64),
+        cpu_use,
+        machine_busy: record.machine_busy,
+        throttled_s: facts.machine.cpu_quota.and(record.throttled_s),
+        broker_throttle: throttle.into_values().collect(),
+        traps: record.traps,
+        overruns: record.overruns,
+        trap_texts: texts(record.trap_texts),
+        complaints: texts(record.complaints),
+        log_lines_dropped: record.log_lines_dropped,
+        machine: facts.machine,
+        librdkafka: rdkafka::util::get_rdkafka_version().1,
+    };
+    let outcome = outcome(plan, &flows, record.ended, record.load.as_secs_f64());
+    RunResult {
+        schema: SCHEMA,
+        khost: env!("CARGO_PKG_VERSION"),
+        run_id: format!("{:016x}", facts.run_id),
+        started_at: humantime::format_rfc3339_millis(facts.started).to_string(),
+        outcome,
+        scenario: Scenario {
+            name: plan.scenario.name.clone(),
+            version: plan.scenario.version.clone(),
+            digest: format!("sha256:{}", facts.digest),
+        },
+        seed: plan.seed,
+        cluster: ClusterResult { embedded: facts.embedded, bootstrap: facts.bootstrap.into(), cluster: facts.cluster },
+        load_s: record.load.as_secs_f64(),
+        drain_s: record.drain.as_secs_f64(),
+        flows,
+        counters: record.counters,
+        checks: record.checks,
+        honesty,
+        settings: plan.settings.iter().map(setting_line).collect(),
+        warnings,
+    }
+}
+
+fn setting_line(setting: &crate::plan::Setting) -> SettingLine {
+    SettingLine { path: setting.path(), value: setting.value.clone(), origin: setting.origin.to_string() }
+}
+
+fn texts(list: Vec<(String, u64)>) -> Vec<TextCount> {
+    list.into_iter().map(|(text, count)| TextCount { text, count }).collect()
+}
+
+fn throttle(record: &RunRecord) -> BTreeMap<i32, BrokerThrottle> {
+    let mut sum: BTreeMap<i32, BrokerThrottle> = BTreeMap::new();
+    for (broker, throttle) in record.flows.iter().flat_map(|flow| &flow.wire.throttled) {
+        let one = sum.entry(*broker).or_insert(BrokerThrottle { broker: *broker, count: 0, total_ms: 0 });
+        one.count += throttle.count;
+        one.total_ms += throttle.total_ms;
+    }
+    sum
+}
+
+fn outcome(plan: &Plan, flows: &[FlowResult], ended: Option<Ended>, load_s: f64) -> Outcome {
+    let mut reasons = Vec::new();
+    if let Some(Ended::Failed(why)) = &ended {
+        reasons.push(why.clone());
+    }
+    for (flow, result) in plan.flows.iter().zip(flows) {
+        let mut count = |n: u64, what: &str| {
+            if n > 0 {
+                reasons.push(format!("flow `{}`: {n} {what}", flow.name));
+            }
+        };
+        let m = &result.messages;
+        count(m.failed, if m.failed == 1 { "message failed" } else { "messages failed" });
+        count(m.unknown, "sent, but nothing was heard of them");
+        let in_warm_up = m.failed_with_warm_up.saturating_sub(m.failed + m.unknown);
+        count(in_warm_up, "failed in the warm-up");
+        count(
+            result.iterations.failed,
+            if result.iterations.failed == 1 { "iteration failed" } else { "iterations failed" },
+        );
+    }
+    let interrupted = ended == Some(Ended::Interrupted);
+    let (verdict, exit_code) = match (interrupted, reasons.is_empty()) {
+        (true, _) => ("interrupted", 130),
+        (false, false) => ("failed", 1),
+        (false, true) => ("passed", 0),
+    };
+    Outcome { verdict, exit_code, reasons, interrupted_at_s: interrupted.then_some(load_s) }
+}
+
+fn flow_result(
+    flow: &Flow,
+    done: FlowRecord,
+    ended_early: bool,
+    operations: &[Operation],
+    cluster: &Cluster,
+) -> FlowResult {
+    let FlowKind::Stream(stream) = &flow.kind;
+    let schedule = Schedule::new(&stream.pace);
+    let span = Span::of(&schedule, flow, &done, ended_early);
+    let totals = done.totals;
+    let counts = totals.whole();
+    let window = span.map(|span| span.window());
+    let (target_rate, achieved_rate) = span.map_or((None, None), |span| span.rates(&schedule, totals.iterations));
+    let throughput = window.filter(|w| w.seconds > 0.0 && counts.acknowledged > 0).map(|w| Throughput {
+        messages_per_s: counts.acknowledged as f64 / w.seconds,
+        mb_per_s: counts.bytes as f64 / w.seconds / 1e6,
+        mib_per_s: counts.bytes as f64 / w.seconds / f64::from(1 << 20),
+    });
+    let failure = |(code, count): (&i32, &u64)| FailureLine {
+        code: *code,
+        name: Code(*code).name(),
+        text: explain(*code, &done.client_settings, &cluster.topics),
+        count: *count,
+    };
+    let wire = &done.wire;
+    let share = |ns: u64| (totals.wall_ns > 0).then(|| ns as f64 / totals.wall_ns as f64);
+    let (step_s, points) = totals.series.finish();
+    FlowResult {
+        name: flow.name.clone(),
+        kind: "stream",
+        threads: stream.threads,
+        clients: stream.clients,
+        batch: stream.batch,
+        pace: pace(&stream.pace),
+        window,
+        target_rate,
+        achieved_rate,
+        iterations: Iterations {
+            ran: totals.iterations,
+            failed: totals.iterations_failed,
+            missed: done.missed,
+            warm_up: totals.all_iterations - totals.iterations,
+        },
+        messages: Messages {
+            sent: counts.acknowledged + counts.failed + counts.unknown,
+            acknowledged: counts.acknowledged,
+            failed: counts.failed,
+            unknown: counts.unknown,
+            bytes: counts.bytes,
+            delayed_dropped: done.delayed_dropped,
+            acknowledged_with_warm_up: totals.all_acknowledged,
+            failed_with_warm_up: totals.all_failed,
+        },
+        throughput,
+        failures: totals.failures.iter().map(failure).collect(),
+        failed_iterations: texts(done.failed_texts),
+        operations: totals
+            .operations
+            .iter()
+            .map(|(number, one)| operation_result(&operations[*number as usize], one))
+            .collect(),
+        partitions: spread(&totals.partitions, cluster),
+        series: SeriesResult { step_s, points },
+        wire: WireResult {
+            requests: wire.requests,
+            request_bytes: wire.request_bytes,
+            mean_request_bytes: (wire.requests > 0).then(|| wire.request_bytes as f64 / wire.requests as f64),
+            mean_round_trip_us: (wire.responses > 0).then(|| wire.round_trip_us as f64 / wire.responses as f64),
+            compression_ratio: (wire.request_bytes > 0).then(|| totals.all_bytes as f64 / wire.request_bytes as f64),
+        },
+        workers: WorkerTime {
+            guest: share(totals.guest_cpu_ns),
+            blocked: share(totals.blocked_ns),
+            idle: share(totals.idle_ns),
+            blocked_s: totals.blocked_ns as f64 / 1e9,
+        },
+        client: done.client_settings,
+    }
+}
+
+/// When a flow's schedule began and ended, in nanoseconds since the load's start.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start_ns: u64,
+    /// By plan; where the run ended early or nothing says so, when the last iteration returned.
+    planned_ns: u64,
+    last_iteration_ns: u64,
+    last_ns: u64,
+}
+
+impl Span {
+    fn of(schedule: &Schedule, flow: &Flow, done: &FlowRecord, ended_early: bool) -> Option<Self> {
+        let totals = &done.totals;
+        let start_ns = done.window_start_ns?;
+        let last_iteration_ns = totals.last_iteration_us * 1_000;
+        let last_ns = last_iteration_ns.max(totals.last_acknowledged_us * 1_000);
+        let before = schedule.count_within(start_ns).unwrap_or(0);
+        let by_number = flow.end.iterations.or(flow.end.messages).filter(|_| schedule.is_paced());
+        let by_number = by_number.and_then(|count| schedule.due_ns(before + count));
+        let planned_ns =
+            done.end_ns.into_iter().chain(by_number).min().filter(|_| !ended_early).unwrap_or(last_iteration_ns);
+        (last_ns > 0 && last_ns >= start_ns).then_some(Span { start_ns, planned_ns, last_iteration_ns, last_ns })
+    }
+
+    fn window(&self) -> Window {
+        let (start_s, end_s) = (self.start_ns as f64 / 1e9, self.planned_ns.max(self.last_ns) as f64 / 1e9);
+        Window { start_s, end_s, seconds: end_s - start_s }
+    }
+
+    /// Iterations a second that were asked for, and that were begun.
+    fn rates(&self, schedule: &Schedule, iterations: u64) -> (Option<f64>, Option<f64>) {
+        let over = |count: u64, until_ns: u64| {
+            let seconds = until_ns.saturating_sub(self.start_ns) as f64 / 1e9;
+            (seconds > 0.0 && iterations > 0).then(|| count as f64 / seconds)
+        };
+        let until_ns = self.planned_ns.max(self.last_iteration_ns);
+        let due = schedule.count_within(self.planned_ns).zip(schedule.count_within(self.start_ns));
+        (due.and_then(|(by_end, before)| over(by_end - before, self.planned_ns)), over(iterations, until_ns))
+    }
+}
+
+fn pace(pace: &Pace) -> String {
+    match pace {
+        Pace::Unpaced => "as fast as it goes".into(),
+        Pace::Rate(rate) => rate.to_string(),
+        Pace::Stages(stages) => {
+            let text: Vec<_> = stages
+                .iter()
+                .map(|stage| format!("{} to {} in {}", stage.from, stage.to, format_duration(stage.length)))
+                .collect();
+            text.join(", ")
+        }
+    }
+}
+
+fn operation_result(operation: &Operation, one: &OperationInterval) -> OperationResult {
+    let mut measures = BTreeMap::new();
+    let mut with_failures = BTreeMap::new();
+    for info in &MEASURES {
+        let (good, bad) = (&one.good[info.measure as usize], &one.bad[info.measure as usize]);
+        if let Some(d) = good.as_ref().and_then(|h| Distribution::of(h)) {
+            measures.insert(info.name, d);
+        }
+        if let Some(bad) = bad {
+            let mut all = bad.as_ref().clone();
+            if let Some(good) = good {
+                all.add(good.as_ref()).expect("all histograms have the same bounds");
+            }
+            with_failures.extend(Distribution::of(&all).map(|d| (info.name, d)));
+        }
+    }
+    OperationResult {
+        name: operation.name.clone(),
+        labels: operation.labels.clone(),
+        acknowledged: one.acknowledged,
+        failed: one.failed,
+        unknown: one.unknown,
+        bytes: one.bytes,
+        measures,
+        with_failures,
+    }
+}
+
+fn spread(partitions: &[Vec<u64>], cluster: &Cluster) -> Vec<PartitionSpread> {
+    let used = partitions.iter().zip(&cluster.topics).filter(|(counts, _)| !counts.is_empty());
+    used.map(|(counts, topic)| {
+        let mut messages = counts.clone();
+        messages.resize(messages.len().max(topic.partitions as usize), 0);
+        let mean = messages.iter().sum::<u64>() as f64 / messages.len() as f64;
+        let most = messages.iter().max().copied().unwrap_or(0) as f64;
+        PartitionSpread { topic: topic.name.clone(), above_mean: (mean > 0.0).then(|| most / mean - 1.0), messages }
+    })
+    .collect()
+}
+
+/// What a person who compares with Java's clients should know of the settings in force.
+fn client_warnings(flow: &FlowResult) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let partitioner = flow.client.get("partitioner").map_or("consistent_random", String::as_str);
+    if !partitioner.starts_with("murmur2") {
+        warnings.push(format!(
+            "flow `{}`: partitioner {partitioner} places keys differently from Java's clients (-X partitioner=murmur2_random is as theirs)",
+            flow.name
+        ));
+    }
+    warnings
+}
+
+fn limit_of(
+    flows: &[FlowResult],
+    cpu_use: Option<f64>,
+    machine_busy: Option<f64>,
+    throttle: &BTreeMap<i32, BrokerThrottle>,
+) -> LimitedBy {
+    let Some(flow) = flows.iter().max_by_key(|flow| flow.messages.acknowledged) else {
+        return limited_by(&Signs::default());
+    };
+    let service = flow.operations.iter().filter_map(|o| o.measures.get(Measure::Service.info().name));
+    let (sum, count) = service.fold((0.0, 0), |(sum, count), d| (sum + d.mean_us * d.count as f64, count + d.count));
+    let batch = flow.client.get("batch.size").and_then(|text| text.parse().ok()).unwrap_or(1e6);
+    limited_by(&Signs {
+        messages: flow.messages.acknowledged,
+        target: flow.target_rate,
+        achieved: flow.achieved_rate,
+        guest: flow.workers.guest.unwrap_or(0.0),
+        blocked: flow.workers.blocked.unwrap_or(0.0),
+        cpu_use: cpu_use.unwrap_or(0.0),
+        machine_busy: machine_busy.unwrap_or(0.0),
+        throttled_ms: throttle.values().map(|t| t.total_ms).sum(),
+        window_s: flow.window.map_or(0.0, |w| w.seconds),
+        mean_request_bytes: flow.wire.mean_request_bytes.unwrap_or(0.0),
+        batch_bytes: batch,
+        mean_round_trip_us: flow.wire.mean_round_trip_us.unwrap_or(0.0),
+        mean_service_us: if count > 0 { sum / count as f64 } else { 0.0 },
+    })
+}

@@ -1,0 +1,345 @@
+//! The result document: what `--format json` prints. Strict JSON; what does not exist is null, never 0. Counts and
+//! durations leave the warm-up out where a field does not say otherwise. Fields are added, never changed, within a
+//! schema version.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::kafka::{ClientSettings, Cluster};
+use crate::load::{CheckFigures, CounterFigures};
+use crate::measure::{Distribution, Machine, Point};
+
+/// The document's `schema`.
+pub const SCHEMA: &str = "khost/run/1";
+
+/// One run.
+#[derive(Debug, Serialize)]
+pub struct RunResult {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// khost's version.
+    pub khost: &'static str,
+    /// Differs in every run, hexadecimal.
+    pub run_id: String,
+    /// The load's start: RFC 3339, UTC.
+    pub started_at: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was run.
+    pub scenario: Scenario,
+    /// What the guests' random numbers started from.
+    pub seed: u64,
+    /// Against what.
+    pub cluster: ClusterResult,
+    /// From the load's start until the last worker was done, in seconds.
+    pub load_s: f64,
+    /// From then until nothing was outstanding, in seconds.
+    pub drain_s: f64,
+    /// By flow, in the plan's order.
+    pub flows: Vec<FlowResult>,
+    /// The scenario's own.
+    pub counters: Vec<CounterFigures>,
+    /// The scenario's own.
+    pub checks: Vec<CheckFigures>,
+    /// What the figures rest on.
+    pub honesty: Honesty,
+    /// Every setting with its value and where it came from.
+    pub settings: Vec<SettingLine>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    /// `passed`, `failed` or `interrupted`.
+    pub verdict: &'static str,
+    /// The process's exit code.
+    pub exit_code: u8,
+    /// Why it did not pass, a sentence each.
+    pub reasons: Vec<String>,
+    /// When somebody ended it, in seconds since the load's start.
+    pub interrupted_at_s: Option<f64>,
+}
+
+/// What was run.
+#[derive(Debug, Serialize)]
+pub struct Scenario {
+    /// `namespace/name`.
+    pub name: String,
+    /// Semantic version.
+    pub version: String,
+    /// SHA-256 of the component with its manifest.
+    pub digest: String,
+}
+
+/// Against what.
+#[derive(Debug, Serialize)]
+pub struct ClusterResult {
+    /// A broker inside khost: the figures are the generator's.
+    pub embedded: bool,
+    /// Who was asked first.
+    pub bootstrap: String,
+    /// Brokers and topics as the cluster tells them.
+    #[serde(flatten)]
+    pub cluster: Cluster,
+}
+
+/// One flow.
+#[derive(Debug, Serialize)]
+pub struct FlowResult {
+    /// Its name in the manifest.
+    pub name: String,
+    /// `stream`.
+    pub kind: &'static str,
+    /// Workers.
+    pub threads: u32,
+    /// Producers that they share.
+    pub clients: u32,
+    /// The most iterations of a call.
+    pub batch: u32,
+    /// Its rate in words.
+    pub pace: String,
+    /// The stretch of time that the figures are of; null if nothing was measured.
+    pub window: Option<Window>,
+    /// Iterations a second that were asked for, on average over the window; null for an unpaced flow.
+    pub target_rate: Option<f64>,
+    /// Iterations a second that were begun, over the window's schedule.
+    pub achieved_rate: Option<f64>,
+    /// Its iterations.
+    pub iterations: Iterations,
+    /// Its messages.
+    pub messages: Messages,
+    /// Acknowledged messages over the window.
+    pub throughput: Option<Throughput>,
+    /// Why messages failed.
+    pub failures: Vec<FailureLine>,
+    /// What failed iterations said.
+    pub failed_iterations: Vec<TextCount>,
+    /// By operation.
+    pub operations: Vec<OperationResult>,
+    /// By topic.
+    pub partitions: Vec<PartitionSpread>,
+    /// By second, warm-up included.
+    pub series: SeriesResult,
+    /// What its clients really hold, secrets masked.
+    pub client: ClientSettings,
+    /// What went over the network, warm-up included.
+    pub wire: WireResult,
+    /// What its workers did with their time, in shares of it, warm-up included.
+    pub workers: WorkerTime,
+}
+
+/// Seconds since the load's start.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Window {
+    /// The end of the warm-up.
+    pub start_s: f64,
+    /// The last acknowledgement, or the schedule's end if that is later.
+    pub end_s: f64,
+    /// Its length.
+    pub seconds: f64,
+}
+
+/// Iterations.
+#[derive(Debug, Serialize)]
+pub struct Iterations {
+    /// That ran.
+    pub ran: u64,
+    /// Of these: that failed, as the scenario says or by a trap.
+    pub failed: u64,
+    /// That were due and never began.
+    pub missed: u64,
+    /// That ran in the warm-up.
+    pub warm_up: u64,
+}
+
+/// Messages: `sent` = `acknowledged` + `failed` + `unknown`.
+#[derive(Debug, Serialize)]
+pub struct Messages {
+    /// Handed to the client.
+    pub sent: u64,
+    /// Acknowledged by the broker.
+    pub acknowledged: u64,
+    /// Refused, timed out or never sent.
+    pub failed: u64,
+    /// Sent, and nothing heard of: nobody knows whether they arrived.
+    pub unknown: u64,
+    /// Keys and values of the acknowledged ones.
+    pub bytes: u64,
+    /// Delayed ones that were dropped at the end.
+    pub delayed_dropped: u64,
+    /// Acknowledged with the warm-up: what the run left in Kafka.
+    pub acknowledged_with_warm_up: u64,
+    /// Failed or unknown with the warm-up.
+    pub failed_with_warm_up: u64,
+}
+
+/// Acknowledged messages over the window. MB = 10^6 bytes, MiB = 2^20, of keys and values.
+#[derive(Debug, Serialize)]
+pub struct Throughput {
+    /// Messages a second.
+    pub messages_per_s: f64,
+    /// Megabytes a second.
+    pub mb_per_s: f64,
+    /// Mebibytes a second.
+    pub mib_per_s: f64,
+}
+
+/// Why messages failed.
+#[derive(Debug, Serialize)]
+pub struct FailureLine {
+    /// librdkafka's, or khost's own above 10000.
+    pub code: i32,
+    /// The code's name.
+    pub name: String,
+    /// What it means here.
+    pub text: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// A text, and how often it came.
+#[derive(Debug, Serialize)]
+pub struct TextCount {
+    /// As it was said, cut where it is very long.
+    pub text: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// What numbers count towards.
+#[derive(Debug, Serialize)]
+pub struct OperationResult {
+    /// The flow, or what the scenario named.
+    pub name: String,
+    /// Names and values.
+    pub labels: Vec<(String, String)>,
+    /// Acknowledged messages.
+    pub acknowledged: u64,
+    /// Failed messages.
+    pub failed: u64,
+    /// Messages of which nothing was heard.
+    pub unknown: u64,
+    /// Keys and values of the acknowledged ones.
+    pub bytes: u64,
+    /// Durations of what went well, by the measure's name.
+    pub measures: BTreeMap<&'static str, Distribution>,
+    /// The same with those of what failed, up to the failure; only where something failed.
+    pub with_failures: BTreeMap<&'static str, Distribution>,
+}
+
+/// Acknowledged messages by partition.
+#[derive(Debug, Serialize)]
+pub struct PartitionSpread {
+    /// The topic's name in Kafka.
+    pub topic: String,
+    /// By partition, from 0.
+    pub messages: Vec<u64>,
+    /// The largest over the mean, minus 1; null without messages.
+    pub above_mean: Option<f64>,
+}
+
+/// Figures over time.
+#[derive(Debug, Serialize)]
+pub struct SeriesResult {
+    /// Seconds that a point stands for.
+    pub step_s: u64,
+    /// In order; quiet stretches have none.
+    pub points: Vec<Point>,
+}
+
+/// What went over the network.
+#[derive(Debug, Serialize)]
+pub struct WireResult {
+    /// Produce requests.
+    pub requests: u64,
+    /// Their bytes.
+    pub request_bytes: u64,
+    /// Mean bytes of one; null without requests.
+    pub mean_request_bytes: Option<f64>,
+    /// Mean time from a request to its response, in microseconds; null without responses.
+    pub mean_round_trip_us: Option<f64>,
+    /// Bytes of keys and values for each byte of requests: above 1 where compression won.
+    pub compression_ratio: Option<f64>,
+}
+
+/// Shares of the workers' time.
+#[derive(Debug, Serialize)]
+pub struct WorkerTime {
+    /// Processor time in the guest's own code.
+    pub guest: Option<f64>,
+    /// Waiting for room in the client's queue.
+    pub blocked: Option<f64>,
+    /// Nothing was due.
+    pub idle: Option<f64>,
+    /// Seconds that workers waited for room, summed.
+    pub blocked_s: f64,
+}
+
+/// What the figures rest on.
+#[derive(Debug, Serialize)]
+pub struct Honesty {
+    /// What limited the run.
+    pub limited_by: LimitedBy,
+    /// Processor time of khost, load and drain, in seconds.
+    pub cpu_s: f64,
+    /// The same for each message, warm-up included, in nanoseconds.
+    pub cpu_ns_per_message: Option<f64>,
+    /// The share of it in the guests' own code.
+    pub guest_share_of_cpu: Option<f64>,
+    /// khost's processor time over that which it could have had during load and drain.
+    pub cpu_use: Option<f64>,
+    /// The share of the machine's processors that anybody kept busy during the load.
+    pub machine_busy: Option<f64>,
+    /// How long a container's quota held khost back, in seconds; null without a quota.
+    pub throttled_s: Option<f64>,
+    /// How long brokers held clients back for a quota of theirs.
+    pub broker_throttle: Vec<BrokerThrottle>,
+    /// Traps of guests, overruns among them.
+    pub traps: u32,
+    /// Calls that took too long.
+    pub overruns: u32,
+    /// What traps said.
+    pub trap_texts: Vec<TextCount>,
+    /// What librdkafka complained of.
+    pub complaints: Vec<TextCount>,
+    /// Guests' log lines that were left out.
+    pub log_lines_dropped: u64,
+    /// Where khost ran.
+    pub machine: Machine,
+    /// librdkafka's version.
+    pub librdkafka: String,
+}
+
+/// What limited the run.
+#[derive(Debug, Serialize)]
+pub struct LimitedBy {
+    /// `schedule`, `guest`, `generator-cpu`, `client-queue`, `broker` or `nothing`.
+    pub what: &'static str,
+    /// One sentence.
+    pub sentence: String,
+}
+
+/// Of one broker.
+#[derive(Debug, Serialize)]
+pub struct BrokerThrottle {
+    /// Its number.
+    pub broker: i32,
+    /// Responses that told the client to wait.
+    pub count: u64,
+    /// Milliseconds, summed.
+    pub total_ms: u64,
+}
+
+/// One setting.
+#[derive(Debug, Serialize)]
+pub struct SettingLine {
+    /// Its dotted path.
+    pub path: String,
+    /// Its value as text.
+    pub value: String,
+    /// Where it came from.
+    pub origin: String,
+}

@@ -1,0 +1,130 @@
+//! The one sentence that says what limited a run.
+
+use super::document::LimitedBy;
+use super::numbers::{count, decimal, percent};
+
+/// A schedule counts as held from here on.
+const HELD: f64 = 0.995;
+/// Workers that wait this share of their time for the client's queue are limited by what is behind it.
+const BLOCKED: f64 = 0.2;
+/// A guest that uses this share of its workers' time limits them.
+const GUEST: f64 = 0.5;
+/// Processors that are this busy have nothing left.
+const BUSY: f64 = 0.85;
+
+/// What is known of the flow that did the most.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Signs {
+    pub(super) messages: u64,
+    pub(super) target: Option<f64>,
+    pub(super) achieved: Option<f64>,
+    pub(super) guest: f64,
+    pub(super) blocked: f64,
+    pub(super) cpu_use: f64,
+    pub(super) machine_busy: f64,
+    pub(super) throttled_ms: u64,
+    pub(super) window_s: f64,
+    pub(super) mean_request_bytes: f64,
+    pub(super) batch_bytes: f64,
+    pub(super) mean_round_trip_us: f64,
+    pub(super) mean_service_us: f64,
+}
+
+/// Judges them.
+pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
+    let limit = |what, sentence| LimitedBy { what, sentence };
+    if signs.messages == 0 {
+        return limit("nothing", "nothing was acknowledged in the window, so nothing can be said".into());
+    }
+    if let (Some(target), Some(achieved)) = (signs.target, signs.achieved)
+        && achieved >= target * HELD
+    {
+        let sentence =
+            format!("the schedule: {}/s were asked for, and {}/s were begun", decimal(target), decimal(achieved));
+        return limit("schedule", sentence);
+    }
+    let behind = match (signs.target, signs.achieved) {
+        (Some(target), Some(achieved)) => {
+            format!(" (of {}/s asked for, {}/s were begun)", decimal(target), decimal(achieved))
+        }
+        _ => String::new(),
+    };
+    let full = format!("the client's queue was full for {} of the workers' time", percent(signs.blocked));
+    let processors = if signs.cpu_use >= BUSY {
+        Some(format!("khost used {} of the processor time that it may use", percent(signs.cpu_use)))
+    } else if signs.machine_busy >= 0.95 {
+        Some(format!(
+            "this machine's processors were {} busy, {} of that by others than khost",
+            percent(signs.machine_busy),
+            percent((1.0 - signs.cpu_use / signs.machine_busy).max(0.0))
+        ))
+    } else {
+        None
+    };
+    if signs.throttled_ms as f64 / 1e3 >= signs.window_s * 0.1 {
+        let sentence =
+            format!("the broker: a quota of its held the client back for {} ms{behind}", count(signs.throttled_ms));
+        return limit("broker", sentence);
+    }
+    if signs.guest >= GUEST {
+        let sentence = format!("the guest: its own code took {} of the workers' time{behind}", percent(signs.guest));
+        return limit("guest", sentence);
+    }
+    if let Some(processors) = processors {
+        return limit("generator-cpu", format!("the generator's processors: {processors}{behind}"));
+    }
+    if signs.blocked >= BLOCKED {
+        let small = signs.mean_request_bytes < signs.batch_bytes / 4.0;
+        let waits_here = signs.mean_service_us > 3.0 * signs.mean_round_trip_us;
+        if small && !waits_here {
+            let sentence = format!(
+                "the client's queue: {full}, while a request carried only {} bytes; raise queue.buffering.max.messages or .kbytes{behind}",
+                count(signs.mean_request_bytes as u64)
+            );
+            return limit("client-queue", sentence);
+        }
+        let sentence = format!(
+            "the broker: {full}, and a request took {} ms there and back{behind}",
+            decimal(signs.mean_round_trip_us / 1e3)
+        );
+        return limit("broker", sentence);
+    }
+    limit(
+        "generator-cpu",
+        format!("the generator: its workers were neither waiting nor idle; more threads may do more{behind}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn what(signs: Signs) -> &'static str {
+        limited_by(&Signs { messages: 1, window_s: 10.0, batch_bytes: 1e6, ..signs }).what
+    }
+
+    #[test]
+    fn each_limit_is_told() {
+        let behind = || Signs { target: Some(1000.0), achieved: Some(600.0), ..Default::default() };
+        assert_eq!(limited_by(&Signs::default()).what, "nothing");
+        assert_eq!(what(Signs { target: Some(1000.0), achieved: Some(999.0), ..Default::default() }), "schedule");
+        assert_eq!(what(Signs { guest: 0.8, cpu_use: 0.9, ..behind() }), "guest");
+        assert_eq!(what(Signs { blocked: 0.9, cpu_use: 0.9, ..Default::default() }), "generator-cpu");
+        assert_eq!(
+            what(Signs { blocked: 0.9, cpu_use: 0.4, machine_busy: 0.99, ..Default::default() }),
+            "generator-cpu"
+        );
+        assert_eq!(what(Signs { throttled_ms: 5_000, blocked: 0.9, ..Default::default() }), "broker");
+        let waiting = Signs { blocked: 0.9, mean_service_us: 90_000.0, mean_round_trip_us: 9_000.0, ..behind() };
+        assert_eq!(what(Signs { mean_request_bytes: 900_000.0, ..waiting.clone() }), "broker");
+        let tiny = Signs {
+            blocked: 0.9,
+            mean_service_us: 10_000.0,
+            mean_round_trip_us: 9_000.0,
+            mean_request_bytes: 900.0,
+            ..behind()
+        };
+        assert_eq!(what(tiny), "client-queue");
+        assert_eq!(what(Signs { blocked: 0.1, ..behind() }), "generator-cpu");
+    }
+}

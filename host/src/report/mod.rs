@@ -1,0 +1,14 @@
+//! What a person or a script reads of a run. `document` is the one result; everything that shows a run reads only it.
+
+mod assemble;
+mod document;
+mod explain;
+mod limited_by;
+mod numbers;
+mod progress;
+mod terminal;
+
+pub use assemble::{Facts, assemble};
+pub use document::*;
+pub use progress::Display;
+pub use terminal::text;

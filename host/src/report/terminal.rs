@@ -1,0 +1,314 @@
+//! The summary that a person reads on the terminal.
+
+use std::fmt::Write;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+
+use super::document::{FlowResult, OperationResult, RunResult};
+use super::numbers::{count, decimal, millis, percent, plural};
+use crate::measure::{Distribution, MEASURES};
+
+/// Partitions of a topic whose counts are all shown.
+const MOST_PARTITIONS: usize = 8;
+
+/// The whole summary, ending with the verdict.
+pub fn text(result: &RunResult) -> String {
+    let mut out = String::new();
+    let s = &result.scenario;
+    let digest = s.digest.get(..19).unwrap_or(&s.digest);
+    line(&mut out, "scenario", &format!("{} {} ({digest}…), seed {}", s.name, s.version, result.seed));
+    line(&mut out, "cluster", &cluster(result));
+    for flow in &result.flows {
+        out.push('\n');
+        flow_text(&mut out, flow);
+    }
+    scenario_figures(&mut out, result);
+    out.push('\n');
+    honesty(&mut out, result);
+    for warning in &result.warnings {
+        line(&mut out, "note", warning);
+    }
+    out.push('\n');
+    verdict(&mut out, result);
+    out
+}
+
+fn line(out: &mut String, name: &str, text: &str) {
+    writeln!(out, "{name:<13} {text}").expect("a String takes all");
+}
+
+fn cluster(result: &RunResult) -> String {
+    let c = &result.cluster;
+    let topics: Vec<String> = c
+        .cluster
+        .topics
+        .iter()
+        .map(|t| {
+            let created = if t.created && !c.embedded { ", created by this run" } else { "" };
+            format!("{} ({}, replication {}{created})", t.name, plural(t.partitions.into(), "partition"), t.replication)
+        })
+        .collect();
+    let who = match c.embedded {
+        true => "the embedded broker (no --brokers given): figures of the generator, not of Kafka".to_owned(),
+        false => format!("{}, {}", c.bootstrap, plural(c.cluster.brokers.len() as u64, "broker")),
+    };
+    format!("{who}; {}", topics.join(", "))
+}
+
+fn flow_text(out: &mut String, flow: &FlowResult) {
+    let of = format!(
+        "{}, {}, batch {}",
+        plural(flow.threads.into(), "thread"),
+        plural(flow.clients.into(), "client"),
+        count(flow.batch.into())
+    );
+    let window = flow.window.map_or("nothing was measured".to_owned(), |w| {
+        let warm_up = if flow.iterations.warm_up > 0 {
+            format!(" after a warm-up of {}", plural(flow.iterations.warm_up, "iteration"))
+        } else {
+            String::new()
+        };
+        format!("measured over {} s{warm_up}", decimal(w.seconds))
+    });
+    line(out, "flow", &format!("{} (stream, {}, {of}): {window}", flow.name, flow.pace));
+    let m = &flow.messages;
+    let mut messages = format!(
+        "{} acknowledged, {} failed, {} unknown of {} sent",
+        count(m.acknowledged),
+        count(m.failed),
+        count(m.unknown),
+        count(m.sent)
+    );
+    if m.acknowledged_with_warm_up != m.acknowledged {
+        write!(messages, "; {} acknowledged with the warm-up", count(m.acknowledged_with_warm_up))
+            .expect("a String takes all");
+    }
+    if m.delayed_dropped > 0 {
+        write!(messages, "; {} delayed ones dropped at the end", count(m.delayed_dropped)).expect("a String takes all");
+    }
+    line(out, "messages", &messages);
+    if let Some(t) = &flow.throughput {
+        let mean = m.bytes as f64 / m.acknowledged.max(1) as f64;
+        let text = format!(
+            "{} messages/s, {} MB/s ({} MiB/s), {} bytes a message",
+            decimal(t.messages_per_s),
+            decimal(t.mb_per_s),
+            decimal(t.mib_per_s),
+            decimal(mean)
+        );
+        line(out, "throughput", &text);
+    }
+    let i = &flow.iterations;
+    if let (Some(target), Some(achieved)) = (flow.target_rate, flow.achieved_rate) {
+        let missed = if i.missed > 0 { format!(", {} due but never begun", count(i.missed)) } else { String::new() };
+        line(
+            out,
+            "rate",
+            &format!(
+                "{}/s asked for, {}/s achieved ({:.2} %){missed}",
+                decimal(target),
+                decimal(achieved),
+                achieved / target * 100.0
+            ),
+        );
+    }
+    if i.failed > 0 {
+        line(out, "iterations", &format!("{} of {} failed", count(i.failed), count(i.ran)));
+    }
+    out.push('\n');
+    let _ = writeln!(out, "{}", measures(flow));
+    out.push('\n');
+    for failure in &flow.failures {
+        line(
+            out,
+            "failure",
+            &format!("{} × {} ({}): {}", count(failure.count), failure.name, failure.code, failure.text),
+        );
+    }
+    for text in &flow.failed_iterations {
+        line(out, "scenario says", &format!("{} × {}", count(text.count), text.text));
+    }
+    for spread in &flow.partitions {
+        let counts: Vec<String> = spread.messages.iter().take(MOST_PARTITIONS).map(|n| count(*n)).collect();
+        let more = if spread.messages.len() > MOST_PARTITIONS { ", …" } else { "" };
+        let above =
+            spread.above_mean.map_or(String::new(), |a| format!("; the fullest is {} above the mean", percent(a)));
+        line(out, "partitions", &format!("{}: {}{more}{above}", spread.topic, counts.join(", ")));
+    }
+    let client = |name: &str| flow.client.get(name).map_or("?", String::as_str);
+    let settings = format!(
+        "acks={}, idempotence={}, linger {} ms, batch.size {}, compression {}, queue {} messages / {} KiB, partitioner {}",
+        client("acks"),
+        client("enable.idempotence"),
+        client("linger.ms"),
+        client("batch.size"),
+        client("compression.codec"),
+        client("queue.buffering.max.messages"),
+        client("queue.buffering.max.kbytes"),
+        client("partitioner")
+    );
+    line(out, "client", &settings);
+    let w = &flow.wire;
+    if let (Some(bytes), Some(trip)) = (w.mean_request_bytes, w.mean_round_trip_us) {
+        let ratio = w
+            .compression_ratio
+            .map_or(String::new(), |r| format!(", {} bytes of keys and values a byte sent", decimal(r)));
+        line(
+            out,
+            "requests",
+            &format!(
+                "{} of {} bytes, {} ms there and back on average{ratio}",
+                count(w.requests),
+                decimal(bytes),
+                millis(trip)
+            ),
+        );
+    }
+    let share = |share: Option<f64>| share.map_or("n/a".into(), percent);
+    let time = format!(
+        "{} in the guest, {} waiting for the client's queue ({} s), {} idle",
+        share(flow.workers.guest),
+        share(flow.workers.blocked),
+        decimal(flow.workers.blocked_s),
+        share(flow.workers.idle)
+    );
+    line(out, "workers' time", &time);
+}
+
+fn measures(flow: &FlowResult) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    table.set_header(["operation", "ms", "count", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "> 1 s"]);
+    let mut row = |operation: &str, name: &str, d: Option<&Distribution>| {
+        let mut cells = vec![operation.to_owned(), name.to_owned()];
+        match d {
+            None => cells.extend(["n/a"; 9].map(str::to_owned)),
+            Some(d) => {
+                let us = [
+                    d.mean_us,
+                    d.p50_us as f64,
+                    d.p90_us as f64,
+                    d.p95_us as f64,
+                    d.p99_us as f64,
+                    d.p999_us as f64,
+                    d.max_us as f64,
+                ];
+                cells.push(count(d.count));
+                cells.extend(us.map(millis));
+                cells.push(count(d.above_1s));
+            }
+        }
+        table.add_row(cells);
+    };
+    for operation in &flow.operations {
+        let name = operation_name(operation);
+        for info in &MEASURES {
+            let d = operation.measures.get(info.name);
+            let is_expected = ["service", "wait", "response"].contains(&info.name) && operation.acknowledged > 0;
+            if d.is_some() || is_expected {
+                row(&name, info.name, d);
+            }
+            if let Some(d) = operation.with_failures.get(info.name) {
+                row(&name, &format!("{} with failures", info.name), Some(d));
+            }
+        }
+    }
+    for column in 2..11 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+fn operation_name(operation: &OperationResult) -> String {
+    let labels: Vec<String> = operation.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if labels.is_empty() { operation.name.clone() } else { format!("{} ({})", operation.name, labels.join(", ")) }
+}
+
+fn scenario_figures(out: &mut String, result: &RunResult) {
+    let labelled = |name: &str, labels: &[(String, String)]| {
+        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if labels.is_empty() { name.to_owned() } else { format!("{name} ({})", labels.join(", ")) }
+    };
+    for counter in &result.counters {
+        line(out, "counter", &format!("{}: {}", labelled(&counter.name, &counter.labels), count(counter.value)));
+    }
+    for check in &result.checks {
+        let text = format!(
+            "{}: {} passed, {} failed",
+            labelled(&check.name, &check.labels),
+            count(check.passed),
+            count(check.failed)
+        );
+        line(out, "check", &text);
+    }
+}
+
+fn honesty(out: &mut String, result: &RunResult) {
+    let h = &result.honesty;
+    line(out, "limited by", &h.limited_by.sentence);
+    let mut cpu = format!("{} s of khost's processor time", decimal(h.cpu_s));
+    if let (Some(per_message), Some(guest)) = (h.cpu_ns_per_message, h.guest_share_of_cpu) {
+        write!(cpu, ", {} µs a message, {} of it in the guest", decimal(per_message / 1e3), percent(guest))
+            .expect("a String takes all");
+    }
+    if let (Some(share), Some(busy)) = (h.cpu_use, h.machine_busy) {
+        write!(cpu, "; khost used {} of what it may, the machine was {} busy", percent(share), percent(busy))
+            .expect("a String takes all");
+    }
+    line(out, "cpu", &cpu);
+    for throttle in &h.broker_throttle {
+        line(
+            out,
+            "throttled",
+            &format!(
+                "broker {} held the client back {} times for {} ms",
+                throttle.broker,
+                count(throttle.count),
+                count(throttle.total_ms)
+            ),
+        );
+    }
+    if let Some(seconds) = h.throttled_s {
+        line(out, "throttled", &format!("the container's quota held khost back for {} s", decimal(seconds)));
+    }
+    if h.traps > 0 {
+        line(out, "traps", &format!("{} ({} of them overruns)", count(h.traps.into()), count(h.overruns.into())));
+        for text in &h.trap_texts {
+            line(out, "", &format!("{} × {}", count(text.count), text.text));
+        }
+    }
+    for text in &h.complaints {
+        line(out, "librdkafka", &format!("{} × {}", count(text.count), text.text));
+    }
+    if h.log_lines_dropped > 0 {
+        line(out, "log", &format!("{} lines of the scenario were left out", count(h.log_lines_dropped)));
+    }
+    let m = &h.machine;
+    let quota = m.cpu_quota.map_or("no quota".into(), |q| format!("a quota of {}", decimal(q)));
+    let memory =
+        m.memory_limit_bytes.map_or(String::new(), |limit| format!(", a memory limit of {} MiB", count(limit >> 20)));
+    let environment = format!(
+        "khost {}, librdkafka {}, {} processors ({} usable, {quota}), {} MiB of memory{memory}, Linux {}",
+        result.khost,
+        h.librdkafka,
+        m.processors,
+        m.affinity,
+        count(m.memory_bytes >> 20),
+        m.kernel
+    );
+    line(out, "environment", &environment);
+}
+
+fn verdict(out: &mut String, result: &RunResult) {
+    let o = &result.outcome;
+    for reason in &o.reasons {
+        line(out, "because", reason);
+    }
+    match o.interrupted_at_s {
+        Some(at) => line(out, "verdict", &format!("interrupted at {} s", decimal(at))),
+        None => line(out, "verdict", o.verdict),
+    }
+}

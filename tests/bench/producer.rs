@@ -1,0 +1,142 @@
+//! khost's processor time by message beside a native librdkafka loop's, in pairs on the same broker: `cargo bench --bench producer`.
+//!
+//! Both send with the same settings values of 500 bytes under random keys of 16. `KHOST_BENCH_MESSAGES` and `KHOST_BENCH_PAIRS`
+//! make it shorter. Exits with 1 when khost is beyond its bounds.
+
+#[allow(dead_code, unused_imports, reason = "a benchmark needs little of it")]
+#[path = "../harness/mod.rs"]
+mod harness;
+mod native;
+
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use harness::kafka::Brokers;
+use harness::{Kafka, Project, scenarios};
+use native::{Bodies, Ran};
+
+const SETTINGS: [(&str, &str); 5] = [
+    ("acks", "1"),
+    ("linger.ms", "5"),
+    ("batch.size", "65536"),
+    ("queue.buffering.max.messages", "1000000"),
+    ("queue.buffering.max.kbytes", "1000000"),
+];
+const BODY_BYTES: usize = 500;
+/// What khost may cost at most beside the native loop that copies its bodies: with fresh bodies, and with shared ones.
+const BOUNDS: (f64, f64) = (1.15, 1.0);
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, bodies, brokers, topic, messages] = arguments.as_slice()
+        && word == "native"
+    {
+        return native_process(bodies, brokers, topic, messages.parse().expect("a number"));
+    }
+    let (messages, pairs) = (number("KHOST_BENCH_MESSAGES", 3_000_000), number("KHOST_BENCH_PAIRS", 5));
+    let Some(bench) = Bench::start(messages) else { return ExitCode::SUCCESS };
+
+    let mut variants: [(&str, Vec<Ran>); 4] =
+        ["native, copied", "khost, fresh", "native, shared", "khost, repeated"].map(|name| (name, Vec::new()));
+    for pair in 1..=pairs {
+        for (name, runs) in &mut variants {
+            let ran = match name.split_once(", ").expect("two words") {
+                ("native", bodies) => bench.native(bodies),
+                (_, bodies) => bench.khost(bodies),
+            };
+            println!(
+                "pair {pair}: {name:15} {:5.0} ns a message, {:7.0} messages/s",
+                ran.cpu_ns_per_message, ran.messages_per_second
+            );
+            runs.push(ran);
+        }
+    }
+
+    let [native, fresh, shared, repeated] = variants.map(|(name, runs)| {
+        let cpu = median(runs.iter().map(|ran| ran.cpu_ns_per_message));
+        let rate = median(runs.iter().map(|ran| ran.messages_per_second));
+        println!("median: {name:15} {cpu:5.0} ns a message, {rate:7.0} messages/s");
+        cpu
+    });
+    println!("khost, fresh    / native, copied: {:.3} (at most {})", fresh / native, BOUNDS.0);
+    println!("khost, repeated / native, copied: {:.3} (at most {})", repeated / native, BOUNDS.1);
+    println!("khost, repeated / native, shared: {:.3}", repeated / shared);
+    ExitCode::from(u8::from(fresh > BOUNDS.0 * native || repeated > BOUNDS.1 * native))
+}
+
+struct Bench {
+    kafka: Brokers<Box<Kafka>>,
+    project: Project,
+    messages: u64,
+}
+
+impl Bench {
+    fn start(messages: u64) -> Option<Bench> {
+        let kafka = Kafka::own().fast().property("log.segment.delete.delay.ms", "1000").start()?;
+        // What is built and compiled once is so before anything is measured.
+        scenarios::built("random-keys");
+        Some(Bench { kafka, project: Project::new(), messages })
+    }
+
+    /// The loop in a process of its own, so that its processor time is nobody else's.
+    fn native(&self, bodies: &str) -> Ran {
+        let topic = self.kafka.topic("bench").partitions(12).create();
+        let output = Command::new(std::env::current_exe().expect("this program has a path"))
+            .args(["native", bodies, self.kafka.bootstrap(), &topic.name, &self.messages.to_string()])
+            .output()
+            .expect("this program runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        let mut numbers = text.split_whitespace().map(|number| number.parse().expect("a number"));
+        let mut next = || numbers.next().expect("two numbers");
+        let ran = Ran { cpu_ns_per_message: next(), messages_per_second: next() };
+        self.kafka.delete(&topic);
+        ran
+    }
+
+    fn khost(&self, bodies: &str) -> Ran {
+        let prefix = harness::unique("bench");
+        let mut khost = self.project.khost(&["run"]).arg(scenarios::built("random-keys")).brokers(&self.kafka).json();
+        for (name, value) in SETTINGS {
+            khost = khost.kafka(name, value);
+        }
+        let size = BODY_BYTES.to_string();
+        let params = [
+            ("prefix", prefix.as_str()),
+            ("min-size", &size),
+            ("max-size", &size),
+            ("bodies", bodies),
+            ("partitions", "12"),
+        ];
+        khost = params.into_iter().fold(khost, |khost, (name, value)| khost.param(name, value));
+        let run = [
+            ("run.warm-up", "0"),
+            ("run.messages", &self.messages.to_string()),
+            ("flows.write.threads", "1"),
+            ("flows.write.clients", "1"),
+        ];
+        khost = run.into_iter().fold(khost, |khost, (path, value)| khost.set(path, value));
+        let output = khost.limit(Duration::from_secs(600)).output();
+        let result = output.exits(0).result();
+        self.kafka.delete(&self.kafka.existing(&format!("{prefix}random-keys")));
+        Ran { cpu_ns_per_message: result.cpu_ns_per_message(), messages_per_second: result.messages_per_second() }
+    }
+}
+
+fn native_process(bodies: &str, brokers: &str, topic: &str, messages: u64) -> ExitCode {
+    let bodies = if bodies == "shared" { Bodies::Shared } else { Bodies::Copied };
+    let settings: Vec<(&str, &str)> = [("bootstrap.servers", brokers)].into_iter().chain(SETTINGS).collect();
+    let ran = native::run(topic, &settings, messages, BODY_BYTES, bodies);
+    println!("{} {}", ran.cpu_ns_per_message, ran.messages_per_second);
+    ExitCode::SUCCESS
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().map_or(default, |text| text.parse().expect("a number"))
+}

@@ -1,0 +1,299 @@
+//! Guests of the contract in WAT: core modules, which khost packs into components on the way in.
+//!
+//! [`Guest`] is the frame; the functions below it are the guests that several tests use. A guest of one test stays with its test.
+
+use std::fmt::Write;
+
+use super::unique;
+
+const FLOW: &str = "khost:scenario/flow@0.1.0";
+/// A message of the contract in a guest's memory.
+const MESSAGE_BYTES: usize = 64;
+const HEADER_BYTES: usize = 20;
+/// Where static data begins; below is the guest's own scratch space.
+const DATA: usize = 4096;
+
+/// A core module that exports the flow; what isn't given does nothing.
+#[derive(Clone)]
+pub(crate) struct Guest {
+    imports: String,
+    functions: String,
+    data: Vec<u8>,
+    setup: String,
+    iterate: String,
+    teardown: String,
+    whole: Option<Vec<u8>>,
+}
+
+impl Guest {
+    /// `iterate` is the body of a function with `$first` (i64) and `$count` (i32) that leaves how many iterations it ran.
+    /// `$i`, `$p` and `$n` (i32), `$l` (i64) are there to be used.
+    pub(crate) fn new(iterate: &str) -> Guest {
+        Guest {
+            imports: String::new(),
+            functions: String::new(),
+            data: Vec::new(),
+            setup: String::new(),
+            iterate: iterate.into(),
+            teardown: String::new(),
+            whole: None,
+        }
+    }
+
+    /// A module or component that is none of ours to frame.
+    pub(crate) fn whole(wat: &str) -> Guest {
+        let bytes = wat::parse_str(wat).unwrap_or_else(|error| panic!("{error}\n{wat}"));
+        Guest { whole: Some(bytes), ..Guest::new("") }
+    }
+
+    /// A function of `khost:scenario`, e.g. `("context", "worker", "(result i32)")`; it is called `$worker`.
+    pub(crate) fn import(mut self, interface: &str, name: &str, signature: &str) -> Self {
+        let _ = writeln!(
+            self.imports,
+            r#"  (import "khost:scenario/{interface}@0.1.0" "{name}" (func ${name} {signature}))"#
+        );
+        self
+    }
+
+    /// Puts this before what `iterate` does.
+    pub(crate) fn begins(mut self, body: &str) -> Self {
+        self.iterate.insert_str(0, body);
+        self
+    }
+
+    /// What `iterate` does, as with `new`.
+    pub(crate) fn iterates(mut self, body: &str) -> Self {
+        self.iterate = body.into();
+        self
+    }
+
+    pub(crate) fn setup(mut self, body: &str) -> Self {
+        self.setup += body;
+        self
+    }
+
+    pub(crate) fn teardown(mut self, body: &str) -> Self {
+        self.teardown += body;
+        self
+    }
+
+    /// Functions and globals of its own.
+    pub(crate) fn functions(mut self, wat: &str) -> Self {
+        self.functions += wat;
+        self
+    }
+
+    /// Puts bytes into its memory, and says where.
+    pub(crate) fn data(&mut self, bytes: &[u8]) -> usize {
+        self.data.resize(self.data.len().next_multiple_of(8), 0);
+        let at = DATA + self.data.len();
+        self.data.extend_from_slice(bytes);
+        at
+    }
+
+    /// Opens a topic of the manifest in `setup`, as `$topic`.
+    pub(crate) fn topic(mut self, name: &str) -> Self {
+        let (at, length) = (self.data(name.as_bytes()), name.len());
+        self.import("kafka", "open-topic", "(param i32 i32 i32 i32 i32) (result i32)")
+            .functions("(global $topic (mut i32) (i32.const 0))")
+            .setup(&format!(
+                "(global.set $topic (call $open-topic (i32.const {at}) (i32.const {length}) (i32.const 0) (i32.const 0) (i32.const 0)))"
+            ))
+    }
+
+    pub(crate) fn wasm(&self) -> Vec<u8> {
+        if let Some(bytes) = &self.whole {
+            return bytes.clone();
+        }
+        let wat = self.wat();
+        wat::parse_str(&wat).unwrap_or_else(|error| panic!("{error}\n{}", &wat[..wat.len().min(4000)]))
+    }
+
+    fn wat(&self) -> String {
+        let Guest { imports, functions, setup, iterate, teardown, .. } = self;
+        let top = (DATA + self.data.len()).next_multiple_of(65_536);
+        let pages = top / 65_536 + 64;
+        let mut bytes = String::with_capacity(self.data.len() * 3);
+        for byte in &self.data {
+            let _ = write!(bytes, "\\{byte:02x}");
+        }
+        format!(
+            r#"(module
+{imports}
+  (memory (export "memory") {pages})
+  (data (i32.const {DATA}) "{bytes}")
+  (global $heap (mut i32) (i32.const {top}))
+  {functions}
+  (func (export "cabi_realloc") (param $old i32) (param $had i32) (param $align i32) (param $size i32) (result i32)
+    (local $at i32)
+    (local.set $at (i32.and (i32.add (global.get $heap) (i32.const 15)) (i32.const -16)))
+    (global.set $heap (i32.add (local.get $at) (local.get $size)))
+    (local.get $at))
+  (func (export "{FLOW}#setup") {setup})
+  (func (export "{FLOW}#iterate") (param $first i64) (param $count i32) (result i32)
+    (local $i i32) (local $p i32) (local $n i32) (local $l i64)
+    {iterate})
+  (func (export "{FLOW}#handle") (param i32 i32 i32 i32 i32 i32) (result i32) (i32.const 0))
+  (func (export "{FLOW}#teardown") {teardown}))"#
+        )
+    }
+}
+
+/// A message that a guest sends as it stands here.
+#[derive(Clone, Default)]
+pub(crate) struct Fixed {
+    pub(crate) partition: Option<i32>,
+    pub(crate) key: Option<Vec<u8>>,
+    pub(crate) value: Option<Vec<u8>>,
+    pub(crate) headers: Vec<(String, Option<Vec<u8>>)>,
+    pub(crate) timestamp: Option<i64>,
+}
+
+impl Fixed {
+    pub(crate) fn new(key: Option<&[u8]>, value: Option<&[u8]>) -> Fixed {
+        Fixed { key: key.map(<[u8]>::to_vec), value: value.map(<[u8]>::to_vec), ..Fixed::default() }
+    }
+
+    pub(crate) fn partition(mut self, partition: i32) -> Self {
+        self.partition = Some(partition);
+        self
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: Option<&[u8]>) -> Self {
+        self.headers.push((name.into(), value.map(<[u8]>::to_vec)));
+        self
+    }
+
+    pub(crate) fn timestamp(mut self, millis: i64) -> Self {
+        self.timestamp = Some(millis);
+        self
+    }
+}
+
+/// Sends all these messages to the topic `load` in one `produce`, once an iteration.
+pub(crate) fn sends(messages: &[Fixed]) -> Guest {
+    let mut guest = Guest::new("").topic("load").import("kafka", "produce", "(param i32 i32)");
+    let mut list = Vec::with_capacity(messages.len() * MESSAGE_BYTES);
+    for message in messages {
+        let start = list.len();
+        let word = |list: &mut Vec<u8>, value: i64| list.extend_from_slice(&(value as i32).to_le_bytes());
+        word(&mut list, 0);
+        word(&mut list, message.partition.unwrap_or(-1).into());
+        for payload in [&message.key, &message.value] {
+            let (tag, at, length) = match payload {
+                Some(bytes) => (1, guest.data(bytes), bytes.len()),
+                None => (0, 0, 0),
+            };
+            for value in [tag, at as i64, length as i64, 0] {
+                word(&mut list, value);
+            }
+        }
+        let headers = headers(&mut guest, &message.headers);
+        word(&mut list, headers as i64);
+        word(&mut list, message.headers.len() as i64);
+        list.extend_from_slice(&message.timestamp.unwrap_or(-1).to_le_bytes());
+        word(&mut list, 0);
+        word(&mut list, 0);
+        assert_eq!(list.len() - start, MESSAGE_BYTES, "the contract's layout");
+    }
+    let (at, count) = (guest.data(&list), messages.len());
+    guest.iterate = format!(
+        "(loop $iterations
+           (local.set $n (i32.const 0))
+           (loop $messages
+             (local.set $p (i32.add (i32.const {at}) (i32.mul (local.get $n) (i32.const {MESSAGE_BYTES}))))
+             (i32.store (local.get $p) (global.get $topic))
+             (i32.store offset=56 (local.get $p) (local.get $i))
+             (br_if $messages (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const {count}))))
+           (call $produce (i32.const {at}) (i32.const {count}))
+           (br_if $iterations (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $count))))
+         (local.get $i)"
+    );
+    guest
+}
+
+fn headers(guest: &mut Guest, headers: &[(String, Option<Vec<u8>>)]) -> usize {
+    let mut list = Vec::with_capacity(headers.len() * HEADER_BYTES);
+    for (name, value) in headers {
+        let bytes = value.as_deref().unwrap_or_default();
+        let (name_at, value_at) = (guest.data(name.as_bytes()), guest.data(bytes));
+        for word in [name_at, name.len(), usize::from(value.is_some()), value_at, bytes.len()] {
+            list.extend_from_slice(&(word as u32).to_le_bytes());
+        }
+    }
+    guest.data(&list)
+}
+
+/// Sends `each` messages an iteration to `load`, all of a call in one `produce`. Their values are 16 bytes, little-endian: the
+/// iteration's number (u64), the worker (u32) and the message's number in the iteration (u32). See [`Stamp`].
+pub(crate) fn producer(each: u32) -> Guest {
+    const LIST: usize = 1 << 20;
+    const VALUES: usize = 3 << 20;
+    Guest::new(&format!(
+        "(local.set $n (i32.mul (local.get $count) (i32.const {each})))
+         (loop $messages
+           (local.set $p (i32.add (i32.const {VALUES}) (i32.mul (local.get $i) (i32.const 16))))
+           (i64.store (local.get $p) (i64.add (local.get $first) (i64.extend_i32_u (i32.div_u (local.get $i) (i32.const {each})))))
+           (i32.store offset=8 (local.get $p) (call $worker))
+           (i32.store offset=12 (local.get $p) (i32.rem_u (local.get $i) (i32.const {each})))
+           (call $message (i32.add (i32.const {LIST}) (i32.mul (local.get $i) (i32.const {MESSAGE_BYTES})))
+             (local.get $p) (i32.div_u (local.get $i) (i32.const {each})))
+           (br_if $messages (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
+         (call $produce (i32.const {LIST}) (local.get $n))
+         (local.get $count)"
+    ))
+    .topic("load")
+    .import("kafka", "produce", "(param i32 i32)")
+    .import("context", "worker", "(result i32)")
+    .functions(
+        "(func $message (param $m i32) (param $value i32) (param $iteration i32)
+           (memory.fill (local.get $m) (i32.const 0) (i32.const 64))
+           (i32.store (local.get $m) (global.get $topic))
+           (i32.store offset=4 (local.get $m) (i32.const -1))
+           (i32.store offset=24 (local.get $m) (i32.const 1))
+           (i32.store offset=28 (local.get $m) (local.get $value))
+           (i32.store offset=32 (local.get $m) (i32.const 16))
+           (i64.store offset=48 (local.get $m) (i64.const -1))
+           (i32.store offset=56 (local.get $m) (local.get $iteration)))",
+    )
+}
+
+/// What [`producer`] writes into a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stamp {
+    pub(crate) worker: u32,
+    pub(crate) iteration: u64,
+    pub(crate) message: u32,
+}
+
+impl Stamp {
+    pub(crate) fn read(value: &[u8]) -> Stamp {
+        let word = |at: usize| u32::from_le_bytes(value[at..at + 4].try_into().expect("four bytes"));
+        let iteration = u64::from_le_bytes(value[..8].try_into().expect("eight bytes"));
+        Stamp { worker: word(8), iteration, message: word(12) }
+    }
+}
+
+/// A manifest for one stream flow `write` on one topic `load`, with these lines for the flow and the run.
+pub(crate) fn manifest(topic: &str, flow: &str, run: &str) -> String {
+    format!(
+        "[scenario]\n\
+         name = \"tests/inline\"\n\
+         version = \"0.1.0\"\n\
+         description = \"A guest of the integration tests\"\n\n\
+         [topics.load]\n\
+         name = \"{topic}\"\n\
+         access = [\"produce\"]\n\n\
+         [flows.write]\n\
+         kind = \"stream\"\n\
+         {flow}\n\n\
+         [run]\n\
+         {run}\n"
+    )
+}
+
+/// The same with a topic that khost creates, as a run on the embedded broker needs.
+pub(crate) fn manifest_with_topic(partitions: u32, flow: &str, run: &str) -> String {
+    let access = "access = [\"produce\"]";
+    manifest(&unique("guest"), flow, run).replacen(access, &format!("partitions = {partitions}\n{access}"), 1)
+}

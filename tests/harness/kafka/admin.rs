@@ -1,0 +1,138 @@
+//! Kafka's own tools, and topics made for a test.
+
+use std::future::Future;
+use std::io::Write;
+use std::pin::pin;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
+
+use super::Kafka;
+use crate::harness::topics::Topic;
+use crate::harness::unique;
+
+/// A topic that is to be created.
+pub(crate) struct TopicBuilder<'k> {
+    kafka: &'k Kafka,
+    name: String,
+    partitions: i32,
+    config: Vec<(&'k str, &'k str)>,
+}
+
+impl Kafka {
+    /// A topic of the test's own, with a name that begins like this.
+    pub(crate) fn topic(&self, prefix: &str) -> TopicBuilder<'_> {
+        TopicBuilder { kafka: self, name: unique(prefix), partitions: 1, config: Vec::new() }
+    }
+
+    /// A topic that a run created, or will.
+    pub(crate) fn existing(&self, name: &str) -> Topic {
+        Topic::new(&self.bootstrap, name)
+    }
+
+    /// Removes a topic, whose data a benchmark wants to be rid of.
+    #[allow(dead_code, reason = "tests leave theirs to the broker's end")]
+    pub(crate) fn delete(&self, topic: &Topic) {
+        let results = block_on(self.admin().delete_topics(&[&topic.name], &AdminOptions::new()))
+            .expect("the request is answered");
+        for result in results {
+            result.unwrap_or_else(|(topic, code)| panic!("deleting {topic}: {code}"));
+        }
+    }
+
+    fn admin(&self) -> AdminClient<DefaultClientContext> {
+        ClientConfig::new().set("bootstrap.servers", &self.bootstrap).create().expect("a client")
+    }
+
+    /// Runs one of Kafka's tools with these lines to read; answers what it prints. `None` without Kafka's jars.
+    pub(crate) fn java_tool(&self, class: &str, arguments: &[&str], input: &[u8]) -> Option<String> {
+        let java = self.installation.as_ref()?;
+        let mut tool = Command::new(&java.java)
+            .args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"])
+            .args(["-cp", &java.class_path(), class])
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("java runs");
+        tool.stdin.take().expect("it is piped").write_all(input).expect("the tool reads");
+        let output = tool.wait_with_output().expect("the tool ends");
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success(),
+            "{class} {arguments:?} failed:\n{stdout}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Some(stdout)
+    }
+
+    /// Messages by partition as Kafka's own tool counts them. `None` without Kafka's jars.
+    pub(crate) fn offsets_by_java(&self, topic: &Topic) -> Option<Vec<i64>> {
+        let arguments = ["--bootstrap-server", &self.bootstrap, "--topic", &topic.name];
+        let said = self.java_tool("org.apache.kafka.tools.GetOffsetShell", &arguments, b"")?;
+        let mut offsets: Vec<(i32, i64)> = said
+            .lines()
+            .filter_map(|line| line.strip_prefix(&topic.name)?.strip_prefix(':')?.split_once(':'))
+            .map(|(partition, offset)| (partition.parse().expect("a partition"), offset.parse().expect("an offset")))
+            .collect();
+        offsets.sort_unstable();
+        Some(offsets.into_iter().map(|(_, offset)| offset).collect())
+    }
+}
+
+impl<'k> TopicBuilder<'k> {
+    pub(crate) fn partitions(mut self, partitions: i32) -> Self {
+        self.partitions = partitions;
+        self
+    }
+
+    pub(crate) fn config(mut self, name: &'k str, value: &'k str) -> Self {
+        self.config.push((name, value));
+        self
+    }
+
+    /// Creates it, and waits until its partitions have leaders.
+    pub(crate) fn create(self) -> Topic {
+        let mut new = NewTopic::new(&self.name, self.partitions, TopicReplication::Fixed(-1));
+        for (name, value) in &self.config {
+            new = new.set(name, value);
+        }
+        let options = AdminOptions::new().operation_timeout(Some(Duration::from_secs(30)));
+        let results = block_on(self.kafka.admin().create_topics([&new], &options)).expect("the request is answered");
+        for result in results {
+            result.unwrap_or_else(|(topic, code)| panic!("creating {topic}: {code}"));
+        }
+        let topic = self.kafka.existing(&self.name);
+        let start = Instant::now();
+        while topic.leaders() < self.partitions as usize {
+            assert!(start.elapsed() < Duration::from_secs(30), "{} has no leaders", self.name);
+            thread::sleep(Duration::from_millis(20));
+        }
+        topic
+    }
+}
+
+/// Runs one future on this thread.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The result document of a run with one flow, and the only place that knows where in it things are.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What `--format json` prints.
+pub(crate) struct RunResult {
+    document: Value,
+}
+
+impl RunResult {
+    pub(super) fn new(document: Value) -> RunResult {
+        RunResult { document }
+    }
+
+    /// Messages that the broker has acknowledged, within the measured window.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.count("/flows/0/messages/acknowledged")
+    }
+
+    /// The same with the warm-up.
+    pub(crate) fn all_acknowledged(&self) -> u64 {
+        self.count("/flows/0/messages/acknowledged_with_warm_up")
+    }
+
+    /// Messages that failed.
+    pub(crate) fn failed(&self) -> u64 {
+        self.count("/flows/0/messages/failed")
+    }
+
+    /// Messages of which nobody knows whether they arrived.
+    pub(crate) fn unknown(&self) -> u64 {
+        self.count("/flows/0/messages/unknown")
+    }
+
+    /// Failed messages by the name of their Kafka code.
+    pub(crate) fn failures(&self) -> BTreeMap<String, u64> {
+        let name = |failure: &Value| failure["name"].as_str().expect("a name").to_owned();
+        self.list("/flows/0/failures").iter().map(|f| (name(f), f["count"].as_u64().expect("a count"))).collect()
+    }
+
+    pub(crate) fn iterations(&self) -> u64 {
+        self.count("/flows/0/iterations/ran")
+    }
+
+    pub(crate) fn iterations_failed(&self) -> u64 {
+        self.count("/flows/0/iterations/failed")
+    }
+
+    /// Acknowledged messages by partition of the only topic.
+    pub(crate) fn partitions(&self) -> Vec<u64> {
+        self.list("/flows/0/partitions/0/messages").iter().map(|count| count.as_u64().expect("a count")).collect()
+    }
+
+    /// Guests that trapped.
+    pub(crate) fn traps(&self) -> u64 {
+        self.count("/honesty/traps")
+    }
+
+    /// How the run ended: `passed`, `failed` or `interrupted`.
+    pub(crate) fn verdict(&self) -> String {
+        self.text("/outcome/verdict")
+    }
+
+    /// Iterations a second, of a flow that has a rate.
+    pub(crate) fn achieved_rate(&self) -> f64 {
+        self.number("/flows/0/achieved_rate")
+    }
+
+    /// Acknowledged messages a second.
+    #[allow(dead_code, reason = "for benchmarks")]
+    pub(crate) fn messages_per_second(&self) -> f64 {
+        self.number("/flows/0/throughput/messages_per_s")
+    }
+
+    /// How many messages took longer than a second, by measure, such as `service`.
+    pub(crate) fn above_a_second(&self, measure: &str) -> u64 {
+        self.count(&format!("/flows/0/operations/0/measures/{measure}/above_1s"))
+    }
+
+    /// A setting that the client really holds, by librdkafka's own name.
+    pub(crate) fn client(&self, name: &str) -> String {
+        self.text(&format!("/flows/0/client/{name}"))
+    }
+
+    pub(crate) fn threads(&self) -> u64 {
+        self.count("/flows/0/threads")
+    }
+
+    /// Processors that khost may run on.
+    pub(crate) fn processors(&self) -> u64 {
+        self.count("/honesty/machine/affinity")
+    }
+
+    /// Processor time of the run by message, in nanoseconds.
+    #[allow(dead_code, reason = "for benchmarks")]
+    pub(crate) fn cpu_ns_per_message(&self) -> f64 {
+        self.number("/honesty/cpu_ns_per_message")
+    }
+
+    fn count(&self, pointer: &str) -> u64 {
+        self.at(pointer).as_u64().unwrap_or_else(|| panic!("{pointer} is no count in {:#}", self.document))
+    }
+
+    fn number(&self, pointer: &str) -> f64 {
+        self.at(pointer).as_f64().unwrap_or_else(|| panic!("{pointer} is no number in {:#}", self.document))
+    }
+
+    fn text(&self, pointer: &str) -> String {
+        self.at(pointer).as_str().unwrap_or_else(|| panic!("{pointer} is no text in {:#}", self.document)).to_owned()
+    }
+
+    fn list(&self, pointer: &str) -> &[Value] {
+        self.at(pointer).as_array().unwrap_or_else(|| panic!("{pointer} is no list in {:#}", self.document))
+    }
+
+    fn at(&self, pointer: &str) -> &Value {
+        self.document.pointer(pointer).unwrap_or_else(|| panic!("no {pointer} in {:#}", self.document))
+    }
+}

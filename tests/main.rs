@@ -1,0 +1,19 @@
+//! Everything that a user does, through the real binary; most of it against a real Kafka.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod harness;
+
+mod addresses;
+mod counts;
+mod endings;
+mod guests;
+mod input;
+mod partitioner;
+mod rates;
+mod records;
+mod selftest;
+mod settings;
+mod stall;
+mod streams;
+mod topics;
