@@ -93,7 +93,7 @@ fn every_iteration_arrives_once() {
 #[test]
 fn equal_seeds_send_equal_messages() {
     let Some(kafka) = Kafka::shared() else { return };
-    let settings = ["run.warm-up=0", "run.messages=1000", "flows.write.threads=1"];
+    let settings = ["run.warm-up=0", "run.messages=1000", "flows.write.threads=1", "flows.write.clients=1"];
     let sent = |seed: &str| {
         let (output, topic) = run_random_keys_with(&kafka, &settings, &["--seed", seed]);
         output.exits(0);

@@ -88,7 +88,7 @@ fn a_manifest_may_not_set_what_could_do_harm() {
     ] {
         let name = line.split(' ').next().unwrap_or_default().trim_matches('"');
         let manifest = format!("{}\n[kafka]\n{line}\n", good());
-        with_manifest(&manifest, &[]).exits(2).within(AT_ONCE).explains(&[name]);
+        with_manifest(&manifest, &[]).exits(2).within(AT_ONCE).refuses(&[name]);
     }
 }
 

@@ -51,12 +51,15 @@ fn with_murmur2_random_every_key_lands_where_java_puts_it() {
 fn empty_keys_are_spread_by_default_and_not_as_java_does_it() {
     let Some(kafka) = Kafka::shared() else { return };
     let (output, topic) = send(&kafka, &[Vec::new()], 10_000, &[]);
-    assert!(topic.end_offsets().iter().all(|count| *count > 0), "{:?}", topic.end_offsets());
+    assert!(used(&topic).len() > 1, "{:?}", topic.end_offsets());
     assert_eq!(output.result().client("partitioner"), "consistent_random");
 
     let (_, topic) = send(&kafka, &[Vec::new()], 10_000, &JAVA);
-    let used: BTreeSet<i32> = topic.records().iter().map(|record| record.partition).collect();
-    assert_eq!(used, BTreeSet::from([java_partition(b"")]));
+    assert_eq!(used(&topic), BTreeSet::from([java_partition(b"")]));
+}
+
+fn used(topic: &Topic) -> BTreeSet<i32> {
+    topic.records().iter().map(|record| record.partition).collect()
 }
 
 #[test]

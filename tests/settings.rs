@@ -17,7 +17,7 @@ fn x<'a>(settings: &[&'a str]) -> Vec<&'a str> {
 
 #[track_caller]
 fn refused(flow: &str, settings: &[&str], words: &[&str]) {
-    project(flow).run().args(x(settings)).output().exits(2).within(AT_ONCE).explains(words);
+    project(flow).run().args(x(settings)).output().exits(2).within(AT_ONCE).refuses(words);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn the_report_says_which_guarantees_are_in_force() {
     let in_force = |settings: &[&str]| {
         let project = Project::of(&producer(1), &manifest_with_topic(1, "", "iterations = 10"));
         let result = project.run().brokers(&kafka).json().args(x(settings)).output().exits(0).result();
-        (result.client("request.required.acks"), result.client("enable.idempotence"))
+        (result.client("acks"), result.client("enable.idempotence"))
     };
     assert_eq!(in_force(&[]), ("-1".into(), "false".into()));
     assert_eq!(in_force(&["acks=1"]), ("1".into(), "false".into()));

@@ -6,10 +6,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::kafka::Kafka;
 use super::output::Output;
+use super::project::Folder;
 use super::running::Running;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_khost");
@@ -17,6 +19,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_khost");
 /// A call that is being put together.
 pub(crate) struct Khost {
     folder: PathBuf,
+    kept: Option<Rc<Folder>>,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     limit: Duration,
@@ -29,6 +32,7 @@ impl Khost {
     pub(super) fn new(folder: &Path) -> Khost {
         Khost {
             folder: folder.into(),
+            kept: None,
             arguments: Vec::new(),
             environment: Vec::new(),
             limit: Duration::from_secs(120),
@@ -36,6 +40,12 @@ impl Khost {
             terminal: false,
             cpu: None,
         }
+    }
+
+    /// The folder stays as long as this call.
+    pub(super) fn keeping(mut self, folder: Rc<Folder>) -> Self {
+        self.kept = Some(folder);
+        self
     }
 
     pub(crate) fn arg(mut self, argument: impl Into<OsString>) -> Self {
@@ -123,7 +133,7 @@ impl Khost {
             command.stderr(theirs);
             ours
         });
-        Running::spawn(command, self.limit, terminal, self.first_line_only)
+        Running::spawn(command, self.kept, self.limit, terminal, self.first_line_only)
     }
 }
 

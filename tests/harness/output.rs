@@ -60,16 +60,22 @@ impl Output {
             .check(self.stderr.len() + self.stdout.len() < 64 * 1024, "less than 64 KiB of output")
     }
 
-    /// One error of one paragraph at the end of stderr: `error: …` with these words in it, and a `hint:` line.
+    /// One error of one paragraph at the end of stderr, `error: …` with these words in it, and a next step: a `hint:` line.
     #[track_caller]
     pub(crate) fn explains(&self, words: &[&str]) -> &Self {
+        self.refuses(words)
+            .check(self.stderr.lines().any(|line| line.trim_start().starts_with("hint:")), "a `hint:` line")
+    }
+
+    /// The same, where the error itself says all: what else it could be, or that it can't be had.
+    #[track_caller]
+    pub(crate) fn refuses(&self, words: &[&str]) -> &Self {
         self.is_civil();
         let errors = self.stderr.lines().filter(|line| line.starts_with("error:")).count();
         self.check(errors == 1, "one line that begins with `error:`");
         let paragraph = &self.stderr[self.stderr.find("error:").unwrap_or(0)..];
         let lines: Vec<&str> = paragraph.trim_end().lines().collect();
-        self.check(lines.len() <= 8 && lines.iter().all(|line| !line.trim().is_empty()), "one paragraph")
-            .check(lines.iter().any(|line| line.trim_start().starts_with("hint:")), "a `hint:` line");
+        self.check(lines.len() <= 8 && lines.iter().all(|line| !line.trim().is_empty()), "one paragraph");
         for word in words {
             self.check(contains(paragraph, word), &format!("{word:?} in the error"));
         }

@@ -1,7 +1,7 @@
 //! A folder of a test's own, and khost run in it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use tempfile::TempDir;
@@ -10,8 +10,13 @@ use super::guests::Guest;
 use super::khost::Khost;
 use super::turn::{self, Turn};
 
-/// Removed when it is dropped. While it lives, no other test runs alone.
+/// A folder and what is put into it.
 pub(crate) struct Project {
+    folder: Rc<Folder>,
+}
+
+/// Removed when neither the project nor a khost that was started in it is left; until then, no other test runs alone.
+pub(super) struct Folder {
     folder: TempDir,
     _turn: Rc<Turn>,
 }
@@ -20,7 +25,7 @@ impl Project {
     pub(crate) fn new() -> Project {
         let turn = turn::beside();
         let folder = tempfile::Builder::new().prefix("khost-it-").tempdir().expect("a temporary folder");
-        Project { folder, _turn: turn }
+        Project { folder: Rc::new(Folder { folder, _turn: turn }) }
     }
 
     /// A project of one guest and its manifest, as `khost run scenario.wasm` takes it.
@@ -46,16 +51,12 @@ impl Project {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+        self.folder.folder.path().join(name)
     }
 
     /// `khost …`
     pub(crate) fn khost(&self, arguments: &[&str]) -> Khost {
-        Khost::new(self.folder()).args(arguments)
+        Khost::new(self.folder.folder.path()).keeping(Rc::clone(&self.folder)).args(arguments)
     }
 
     /// `khost run scenario.wasm …`

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus};
+use std::rc::Rc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::output::Output;
+use super::project::Folder;
 
 /// Dropping it kills the process.
 pub(crate) struct Running {
@@ -17,12 +19,14 @@ pub(crate) struct Running {
     deadline: Instant,
     stdout: Stream,
     stderr: Stream,
+    _folder: Option<Rc<Folder>>,
 }
 
 impl Running {
     #[track_caller]
     pub(super) fn spawn(
         mut command: Command,
+        folder: Option<Rc<Folder>>,
         limit: Duration,
         terminal: Option<File>,
         first_line_only: bool,
@@ -37,7 +41,7 @@ impl Running {
             Some(ours) => Stream::read(ours, false),
             None => Stream::read(child.stderr.take().expect("it is piped"), false),
         };
-        Running { child, shown, started, deadline: started + limit, stdout, stderr }
+        Running { child, shown, started, deadline: started + limit, stdout, stderr, _folder: folder }
     }
 
     /// Ctrl-C.
@@ -124,7 +128,11 @@ impl Stream {
                     break;
                 }
             }
-            shared.0.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
+            let mut said = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // A terminal ends with an error, maybe within a line.
+            said.bytes.append(&mut line);
+            said.ended = true;
+            drop(said);
             shared.1.notify_all();
         });
         Stream { said, reader: Some(reader) }

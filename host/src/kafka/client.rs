@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use rdkafka_sys::bindings as rd;
 use thiserror::Error;
 
+use super::allocator;
 use super::deliver::Waiting;
 use super::poller::{Complaints, Poller};
-use super::settings::{ClientSettings, Conf, SettingsError, dump};
+use super::settings::{ClientSettings, Conf, SettingsError, held};
 use super::wire::{Wire, owned};
 use crate::measure::{RunClock, Sample};
 
@@ -55,6 +56,8 @@ pub struct Client {
     pub(super) topics: Vec<*mut rd::rd_kafka_topic_t>,
     pub(super) waiting: Waiting,
     room: Room,
+    /// Messages outstanding at which waiting workers are woken.
+    wake_below: usize,
     closing: AtomicBool,
     poller: Mutex<Option<JoinHandle<()>>>,
     /// The callbacks count here.
@@ -72,6 +75,7 @@ impl Client {
     /// # Errors
     /// Settings that librdkafka does not take, alone or together. Brokers are not asked yet.
     pub fn new(setup: ClientSetup<'_>) -> Result<Arc<Self>, ClientError> {
+        allocator::tune();
         let conf = Conf::new(setup.settings)?;
         let mut text: [c_char; 512] = [0; 512];
         // SAFETY: `conf` is live; the wire is kept in the client, which outlives the handle.
@@ -101,6 +105,7 @@ impl Client {
             topics,
             waiting: Waiting::default(),
             room: Room::default(),
+            wake_below: queue_messages(setup.settings) * 3 / 4,
             closing: AtomicBool::new(false),
             poller: Mutex::new(None),
             _wire: setup.wire,
@@ -119,8 +124,8 @@ impl Client {
 
     /// What the client really holds, secrets masked.
     pub fn settings(&self) -> ClientSettings {
-        // SAFETY: the handle's configuration lives as long as the handle.
-        unsafe { dump(rd::rd_kafka_conf(self.rk)) }
+        // SAFETY: the handle is live.
+        unsafe { held(self.rk) }
     }
 
     /// Messages that are in the queue or on their way, and reports that nobody has taken yet.
@@ -165,10 +170,18 @@ impl Client {
         self.room.wait(at_most);
     }
 
-    /// Says that reports have freed places in the queue.
+    /// Says that reports have freed places in the queue. Waiting workers are woken once a fair part of it is free:
+    /// were it for each report, a full queue would cost more in waking than in sending.
     pub(super) fn room_made(&self) {
-        self.room.made();
+        if self.room.is_wanted() && self.outstanding() <= self.wake_below {
+            self.room.made();
+        }
     }
+}
+
+/// The size of the client's queue, in messages; librdkafka's default where it is not set.
+fn queue_messages(settings: &ClientSettings) -> usize {
+    settings.get("queue.buffering.max.messages").and_then(|text| text.parse().ok()).unwrap_or(100_000)
 }
 
 impl Drop for Client {
@@ -205,10 +218,13 @@ impl Room {
         );
     }
 
+    fn is_wanted(&self) -> bool {
+        self.anybody.load(Ordering::SeqCst)
+    }
+
     fn made(&self) {
-        if self.anybody.swap(false, Ordering::SeqCst) {
-            *self.generation.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-            self.changed.notify_all();
-        }
+        self.anybody.store(false, Ordering::SeqCst);
+        *self.generation.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.changed.notify_all();
     }
 }

@@ -3,6 +3,7 @@
 //! The message path (`client`, `lane`, `poller`) is on librdkafka's C interface; what happens once a run uses rdkafka.
 
 mod addresses;
+mod allocator;
 mod client;
 mod deliver;
 mod embedded;

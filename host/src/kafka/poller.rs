@@ -43,7 +43,8 @@ impl Poller {
     fn run(self) {
         // SAFETY: the client is live as long as `self`; the queue is released below.
         let queue = unsafe { rd::rd_kafka_queue_get_main(self.client.rk) };
-        let mut recorder = Recorder { poller: &self, now: self.interval(), last_topic: (std::ptr::null_mut(), 0) };
+        let mut recorder =
+            Recorder { poller: &self, now: self.interval(), last_topic: (std::ptr::null_mut(), 0), event_us: 0 };
         loop {
             let closing = self.client.is_closing();
             // SAFETY: the queue is live.
@@ -84,6 +85,8 @@ struct Recorder<'p> {
     now: DeliveryInterval,
     /// The topic of the last message: nearly always the next one's, too.
     last_topic: (*mut rd::rd_kafka_topic_t, usize),
+    /// When the current event was taken, on the run's clock.
+    event_us: u64,
 }
 
 impl Recorder<'_> {
@@ -106,13 +109,16 @@ impl Recorder<'_> {
         // SAFETY: as the caller says; texts are copied, and messages are live as long as their event.
         unsafe {
             match rd::rd_kafka_event_type(event) as i32 {
-                rd::RD_KAFKA_EVENT_DR => loop {
-                    let message = rd::rd_kafka_event_message_next(event);
-                    if message.is_null() {
-                        break;
+                rd::RD_KAFKA_EVENT_DR => {
+                    self.event_us = self.poller.clock.now_us();
+                    loop {
+                        let message = rd::rd_kafka_event_message_next(event);
+                        if message.is_null() {
+                            break;
+                        }
+                        self.record(&*message);
                     }
-                    self.record(&*message);
-                },
+                }
                 rd::RD_KAFKA_EVENT_ERROR => self.poller.complain(owned(rd::rd_kafka_event_error_string(event))),
                 rd::RD_KAFKA_EVENT_LOG => {
                     let (mut facility, mut text, mut level) = (std::ptr::null(), std::ptr::null(), 0);
@@ -144,7 +150,8 @@ impl Recorder<'_> {
         if tag.is_warm_up() {
             return;
         }
-        let now_us = self.poller.clock.now_us();
+        // an unpaced message counts from its sending, so the event's time will do, and saves a look at the clock
+        let now_us = if self.poller.paced { self.poller.clock.now_us() } else { self.event_us };
         let response_us = now_us.saturating_sub(tag.time_us());
         if good {
             let topic = self.topic(message.rkt);

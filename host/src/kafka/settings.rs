@@ -1,7 +1,7 @@
 //! librdkafka's settings of one client: what is asked for, and what the client really holds.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::{CString, c_char};
 
 use rdkafka_sys::bindings as rd;
 use thiserror::Error;
@@ -68,25 +68,50 @@ impl Drop for Conf {
     }
 }
 
-/// What a configuration holds: every setting that is not empty, secrets masked.
+/// What a client holds, its topics' settings included: every one that is not empty, secrets masked, by the names that
+/// Kafka's users know.
 ///
 /// # Safety
-/// `conf` is live.
-pub(super) unsafe fn dump(conf: *const rd::rd_kafka_conf_t) -> ClientSettings {
-    let mut count = 0;
-    // SAFETY: `dump` gives `count` strings, names and values in turn, that live until they are freed below.
+/// `rk` is live.
+pub(super) unsafe fn held(rk: *mut rd::rd_kafka_t) -> ClientSettings {
+    let (mut count, mut topic_count) = (0, 0);
+    // SAFETY: the client's configuration lives as long as the client, and the topics' is a copy that is freed here; a
+    // dump is `count` strings, names and values in turn.
     unsafe {
-        let pairs = rd::rd_kafka_conf_dump(conf as *mut _, &mut count);
-        let text = |at: usize| owned(*pairs.add(at));
-        let all = (0..count / 2).map(|at| (text(2 * at), text(2 * at + 1)));
-        let kept = all.filter(|(name, value)| !value.is_empty() && !is_pointer(name));
-        let settings = kept
-            .map(|(name, value)| if crate::plan::is_secret(&name) { (name, "…".into()) } else { (name, value) })
-            .collect();
-        rd::rd_kafka_conf_dump_free(pairs, count);
+        let mut settings = take_dump(rd::rd_kafka_conf_dump(rd::rd_kafka_conf(rk) as *mut _, &mut count), count);
+        let topic_conf = rd::rd_kafka_default_topic_conf_dup(rk);
+        settings.extend(take_dump(rd::rd_kafka_topic_conf_dump(topic_conf, &mut topic_count), topic_count));
+        rd::rd_kafka_topic_conf_destroy(topic_conf);
         settings
     }
 }
+
+/// # Safety
+/// `pairs` is a dump of `count` strings.
+unsafe fn take_dump(pairs: *mut *const c_char, count: usize) -> ClientSettings {
+    // SAFETY: as the caller says.
+    let text = |at: usize| unsafe { owned(*pairs.add(at)) };
+    let all = (0..count / 2).map(|at| (text(2 * at), text(2 * at + 1)));
+    let told = all.filter(|(name, value)| !value.is_empty() && value != "inherit" && !is_pointer(name));
+    let mask = |(name, value): (String, String)| {
+        let value = if crate::plan::is_secret(&name) { "…".into() } else { value };
+        (KNOWN_AS.iter().find(|(own, _)| *own == name).map_or(name, |(_, known)| (*known).into()), value)
+    };
+    let settings = told.map(mask).collect();
+    // SAFETY: it is freed once.
+    unsafe { rd::rd_kafka_conf_dump_free(pairs, count) };
+    settings
+}
+
+/// librdkafka's own names where Kafka's users know others.
+const KNOWN_AS: [(&str, &str); 6] = [
+    ("request.required.acks", "acks"),
+    ("queue.buffering.max.ms", "linger.ms"),
+    ("compression.codec", "compression.type"),
+    ("message.send.max.retries", "retries"),
+    ("metadata.broker.list", "bootstrap.servers"),
+    ("message.timeout.ms", "delivery.timeout.ms"),
+];
 
 /// Callbacks and their like, which a dump shows as addresses.
 fn is_pointer(name: &str) -> bool {

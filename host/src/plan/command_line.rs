@@ -94,7 +94,7 @@ fn value(text: &str, verbatim: bool) -> Result<Kind, Error> {
         return Ok(as_text());
     }
     match DeValue::parse(text) {
-        Ok(value) if value.span() == (0..text.len()) => tree::value(&value, &|_| Origin::Set).map(|node| node.kind),
+        Ok(value) => tree::value(&value, &|_| Origin::Set).map(|node| node.kind),
         Err(error) if structured && !verbatim => Err(tree::not_toml(&error, text)),
         _ => Ok(as_text()),
     }
@@ -123,6 +123,7 @@ mod tests {
                 r#"{ flows = { w = { stages = [{ for = "1m", rate = "5/s" }] } } }"#,
             ),
             ("flows.w.threads=5#6", r##"{ flows = { w = { threads = "5#6" } } }"##),
+            ("flows.w.threads=5 # six", r##"{ flows = { w = { threads = "5 # six" } } }"##),
             ("run.seed=", r#"{ run = { seed = "" } }"#),
             ("a.\"b=c\"=1", r#"{ a = { "b=c" = 1 } }"#),
         ] {

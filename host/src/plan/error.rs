@@ -7,6 +7,7 @@ use serde::de::{Expected, Unexpected};
 use super::kafka_names::is_secret;
 use super::origin::{Origin, Place};
 use super::suggest::nearest;
+use super::written::dotted;
 
 /// What a person wrote can't be run.
 ///
@@ -64,7 +65,7 @@ impl Error {
     }
 
     /// Hints at the nearest of the known names, or else at all of them.
-    fn with_known<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(super) fn with_known<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
         match nearest(name, known.iter().copied()) {
             Some(meant) => self.with_hint(format!("did you mean `{meant}`?")),
@@ -162,25 +163,6 @@ pub(super) fn list(words: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// A dotted path as `--set` takes it: below `kafka` and `config`, a name has dots of its own.
-pub(super) fn dotted(path: &[impl AsRef<str>]) -> String {
-    let mut dotted = String::new();
-    let mut verbatim = false;
-    for key in path.iter().map(AsRef::as_ref) {
-        if !dotted.is_empty() {
-            dotted.push('.');
-        }
-        let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if bare || verbatim {
-            dotted.extend(key.chars().filter(|c| !c.is_control()))
-        } else {
-            dotted.push_str(&format!("{key:?}"))
-        }
-        verbatim = matches!(key, "kafka" | "config");
-    }
-    dotted
-}
-
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.origin.as_ref().and_then(Origin::place);
@@ -195,7 +177,11 @@ impl fmt::Display for Report {
             (Some(Origin::X), _) => (format!("-X {}", below("kafka")), &[][..]),
             (Some(Origin::Param), _) => (format!("--param {}", below("params")), &[][..]),
             (Some(Origin::Option(name)), _) => ((*name).to_owned(), &[][..]),
-            (Some(Origin::Parameter(name, origin)), _) => (format!("{origin} {name}"), full),
+            (Some(Origin::Parameter(name, origin)), _) => match **origin {
+                Origin::Param => (format!("--param {name}"), full),
+                Origin::Set => (format!("--set params.{name}"), full),
+                _ => (format!("{{{name}}}"), full),
+            },
             _ => (String::new(), full),
         };
         let problem = match (&self.problem, path) {
@@ -211,7 +197,13 @@ impl fmt::Display for Report {
             "" => f.write_str(&problem)?,
             front => write!(f, "{front}: {problem}")?,
         }
-        place.map_or(Ok(()), |place| write_excerpt(f, place))
+        match place {
+            // What is not TOML may be the middle of a key in PEM.
+            Some(place) if !(matches!(self.problem, Problem::Syntax(_)) && is_secret(place.text())) => {
+                write_excerpt(f, place)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -277,17 +269,15 @@ mod tests {
     }
 
     #[test]
-    fn dotted_paths_are_as_set_takes_them() {
-        assert_eq!(dotted(&["flows", "check in", "rate"]), "flows.\"check in\".rate");
-        assert_eq!(dotted(&["flows", "w", "kafka", "linger.ms"]), "flows.w.kafka.linger.ms");
-    }
-
-    #[test]
     fn an_excerpt_shows_no_secret_and_moves_no_cursor() {
         let secret = Error::refused("no").at(&place("\"sasl.password\" = hunter2\n", "hunter2"));
         assert!(!secret.to_string().contains("hunter2"));
+        let cut = Error::new(Problem::Syntax("?".into())).at(&place("\"ssl.key.pem\" = \"\"\"\nMIIE\n", "MIIE"));
+        assert!(!cut.to_string().contains("MIIE"));
         let escape = Error::refused("no").at(&place("x = \u{1b}[2J1\n", "x"));
         assert!(!escape.to_string().contains('\u{1b}'));
+        let found = Error::unexpected("x", "\u{1b}[2J").with_hint("\u{1b}[2J");
+        assert!(!format!("{found} {:?}", found.hint()).contains('\u{1b}'));
     }
 
     #[test]

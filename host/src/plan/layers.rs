@@ -92,13 +92,11 @@ fn merge(base: &mut Node, over: Node, in_kafka: bool) {
 /// The tables of librdkafka's settings in a document, with their paths.
 fn kafka_tables(document: &Node) -> impl Iterator<Item = (Vec<&str>, &Table)> {
     let own = document.find(&["kafka"]).map(|node| (vec!["kafka"], node));
-    let of_flows = entries(document.find(&["flows"]))
+    let of_flows = document
+        .entries(&["flows"])
+        .iter()
         .filter_map(|flow| Some((vec!["flows", &flow.key, "kafka"], flow.node.find(&["kafka"])?)));
     own.into_iter().chain(of_flows).filter_map(|(path, node)| Some((path, node.table()?)))
-}
-
-fn entries(node: Option<&Node>) -> impl Iterator<Item = &Entry> {
-    node.and_then(Node::table).into_iter().flat_map(|table| &table.0)
 }
 
 /// A setting of librdkafka that goes by two names may stand in a table once.
@@ -125,21 +123,24 @@ fn check_grants(manifest: &Node) -> Result<(), Error> {
 }
 
 fn check_layer(document: &Node, layer: &Node) -> Result<(), Error> {
-    if let Some(scenario) = entries(Some(layer)).find(|entry| entry.key == "scenario") {
+    if let Some(scenario) = layer.entries(&[]).iter().find(|entry| entry.key == "scenario") {
         return Err(Error::refused("only the manifest says who the scenario is")
             .under("scenario")
             .at(&scenario.origin));
     }
     for (table, what) in [("flows", "flow"), ("topics", "topic")] {
-        for entry in entries(layer.find(&[table])) {
+        for entry in layer.entries(&[table]) {
             if document.find(&[table, &entry.key]).is_none() {
-                let known = entries(document.find(&[table])).map(|entry| entry.key.as_str());
-                let error = Error::unknown(&format!("{what} in the manifest named"), &entry.key, known);
-                return Err(error.on(&[table, &entry.key]).at(&entry.origin));
+                let known = document.entries(&[table]).iter().map(|entry| entry.key.as_str());
+                let message = format!("the manifest has no {what} {:?}, and what lies over it adds none", entry.key);
+                return Err(Error::refused(message)
+                    .with_known(&entry.key, known)
+                    .on(&[table, &entry.key])
+                    .at(&entry.origin));
             }
         }
     }
-    for topic in entries(layer.find(&["topics"])) {
+    for topic in layer.entries(&["topics"]) {
         let Some(access) = topic.node.find(&["access"]) else { continue };
         let granted = document.find(&["topics", &topic.key, "access"]).map(Node::texts).unwrap_or_default();
         let wider: Vec<&str> = access.texts().into_iter().filter(|word| !granted.contains(word)).collect();
@@ -153,10 +154,10 @@ fn check_layer(document: &Node, layer: &Node) -> Result<(), Error> {
 
 /// Says so where a flow's own settings stand before general ones of a higher layer.
 fn warn_of_what_it_does_not_reach(document: &Node, layer: &Node, warnings: &mut Vec<String>) {
-    for flow in entries(document.find(&["flows"])) {
+    for flow in document.entries(&["flows"]) {
         let changed = |path: &[&str]| layer.find(&[&["flows", flow.key.as_str()], path].concat()).is_some();
-        let own_end = entries(Some(&flow.node)).find(|entry| ENDS.contains(&entry.key.as_str()));
-        let run_end = entries(layer.find(&["run"])).find(|entry| ENDS.contains(&entry.key.as_str()));
+        let own_end = flow.node.entries(&[]).iter().find(|entry| ENDS.contains(&entry.key.as_str()));
+        let run_end = layer.entries(&["run"]).iter().find(|entry| ENDS.contains(&entry.key.as_str()));
         if let (Some(own), Some(end)) = (own_end, run_end)
             && !ENDS.iter().any(|end| changed(&[end]))
         {
@@ -166,8 +167,8 @@ fn warn_of_what_it_does_not_reach(document: &Node, layer: &Node, warnings: &mut 
                 "run.{end} ({origin}) does not reach flows.{flow}, which has `{own}` of its own ({own_origin})"
             ));
         }
-        for setting in entries(layer.find(&["kafka"])) {
-            let own = entries(flow.node.find(&["kafka"])).find(|own| canonical(&own.key) == canonical(&setting.key));
+        for setting in layer.entries(&["kafka"]) {
+            let own = flow.node.entries(&["kafka"]).iter().find(|own| canonical(&own.key) == canonical(&setting.key));
             if let Some(own) = own.filter(|own| !changed(&["kafka", &own.key]) && !changed(&["kafka", &setting.key])) {
                 let (name, origin, own_origin) = (&setting.key, &setting.node.origin, &own.node.origin);
                 let flow = &flow.key;
@@ -181,11 +182,13 @@ fn warn_of_what_it_does_not_reach(document: &Node, layer: &Node, warnings: &mut 
 
 /// Takes out of `document` what a group of `layer` replaces.
 fn replace_groups(document: &mut Node, layer: &Node, warnings: &mut Vec<String>) {
-    let flows = entries(layer.find(&["flows"])).map(|flow| (vec!["flows", flow.key.as_str()], &flow.node));
+    let flows = layer.entries(&["flows"]).iter().map(|flow| (vec!["flows", flow.key.as_str()], &flow.node));
     let run = layer.find(&["run"]).map(|run| (vec!["run"], run));
     for (path, over) in flows.chain(run) {
         for (group, what) in GROUPS {
-            let Some(first) = entries(Some(over)).find(|entry| group.contains(&entry.key.as_str())) else { continue };
+            let Some(first) = over.entries(&[]).iter().find(|entry| group.contains(&entry.key.as_str())) else {
+                continue;
+            };
             let table = path
                 .iter()
                 .try_fold(&mut *document, |node, key| node.table_mut()?.get_mut(key))
@@ -342,11 +345,11 @@ drain = "1s"
         };
         assert_eq!(
             refused("[flows.wirte]\nrate = \"5/s\""),
-            "p.toml:1:8: flows.wirte: there is no flow in the manifest named \"wirte\"; did you mean `write`?"
+            "p.toml:1:8: flows.wirte: the manifest has no flow \"wirte\", and what lies over it adds none; did you mean `write`?"
         );
         assert_eq!(
             refused("[topics.other]\naccess = []"),
-            "p.toml:1:9: topics.other: there is no topic in the manifest named \"other\"; known: events"
+            "p.toml:1:9: topics.other: the manifest has no topic \"other\", and what lies over it adds none; known: events"
         );
         assert_eq!(
             refused("[topics.events]\naccess = [\"produce\", \"consume\"]"),
@@ -360,7 +363,10 @@ drain = "1s"
         assert!(lay(&Sources { profiles: vec![profile("[topics.events]\naccess = []")], ..sources() }).is_ok());
 
         let set = lay(&Sources { sets: vec!["flows.wirte.rate=1/s".into()], ..sources() }).expect_err("no such flow");
-        assert_eq!(set.to_string(), "--set flows.wirte: there is no flow in the manifest named \"wirte\"");
+        assert_eq!(
+            set.to_string(),
+            "--set flows.wirte: the manifest has no flow \"wirte\", and what lies over it adds none"
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod show;
 mod suggest;
 mod tree;
 mod value;
+mod written;
 
 pub use amount::{
     BadAmount, MAX_RATE_PER_SECOND, Rate, format_bytes, format_duration, parse_bytes, parse_count, parse_duration,
@@ -49,7 +50,8 @@ pub struct Plan {
     pub run: Run,
     /// What a guest may use.
     pub limits: Limits,
-    /// librdkafka's settings that hold for every client: the manifest's `[kafka]`, profiles, `-X`.
+    /// librdkafka's settings that hold for every client: the manifest's `[kafka]`, profiles, `-X`. Checked, and by the
+    /// names that librdkafka keeps them by: `queue.buffering.max.ms`, not `linger.ms`.
     pub kafka: BTreeMap<String, String>,
     /// Every value with its dotted path and where it came from, for `--dry-run` and the report. Secrets are masked.
     pub settings: Vec<Setting>,
@@ -60,7 +62,7 @@ pub struct Plan {
 /// The manifest's `[scenario]`.
 #[derive(Debug, Clone)]
 pub struct Scenario {
-    /// `namespace/name`.
+    /// `namespace/name`, or a name alone.
     pub name: String,
     /// Semantic version.
     pub version: String,
@@ -98,7 +100,7 @@ pub struct Flow {
     pub kind: FlowKind,
     /// Whether its figures are in the totals.
     pub measured: bool,
-    /// librdkafka's settings that hold for this flow's clients, over the plan's.
+    /// librdkafka's settings that hold for this flow's clients, over the plan's, by the same names.
     pub kafka: BTreeMap<String, String>,
     /// When it stops.
     pub end: End,

@@ -31,6 +31,11 @@ impl Place {
         &self.source.name
     }
 
+    /// All of the file.
+    pub(super) fn text(&self) -> &str {
+        &self.source.text
+    }
+
     /// From 1.
     pub fn line(&self) -> usize {
         1 + self.before().matches('\n').count()
@@ -98,7 +103,7 @@ pub enum Origin {
 
 impl Origin {
     /// khost's own choice that needs no reason.
-    pub(super) fn default() -> Self {
+    pub(super) fn by_default() -> Self {
         Self::Default(String::new())
     }
 

@@ -6,8 +6,9 @@ use super::decode::decode;
 use super::error::Error;
 use super::manifest::{ParameterKind, ParameterTable};
 use super::origin::Origin;
-use super::tree::{Entry, Kind, Node, Table};
+use super::tree::{Entry, Kind, Node};
 use super::value::Value;
+use super::written::is_bare;
 
 /// What every scenario has without declaring it.
 const PREFIX: &str = "prefix";
@@ -32,10 +33,7 @@ impl Parameters {
     pub(super) fn declare(table: Option<&Node>) -> Result<Self, Error> {
         let mut parameters = BTreeMap::new();
         if let Some(node) = table {
-            let table = node
-                .table()
-                .ok_or_else(|| Error::unexpected("a table", node.describe()).under("params").at(&node.origin))?;
-            for entry in &table.0 {
+            for entry in entries(node)? {
                 let parameter = declare(entry).map_err(|error| error.on(&["params", &entry.key]).at(&entry.origin))?;
                 parameters.insert(entry.key.clone(), parameter);
             }
@@ -51,10 +49,7 @@ impl Parameters {
 
     /// Lays the `[params]` of a profile, or of `--set`, over what is declared.
     pub(super) fn lay(&mut self, node: &Node) -> Result<(), Error> {
-        let table = node
-            .table()
-            .ok_or_else(|| Error::unexpected("a table", node.describe()).under("params").at(&node.origin))?;
-        for entry in &table.0 {
+        for entry in entries(node)? {
             self.lay_one(entry).map_err(|error| error.on(&["params", &entry.key]).at(&entry.origin))?;
         }
         Ok(())
@@ -90,15 +85,12 @@ impl Parameters {
             return Err(Error::unexpected("name=value", format!("{argument:?}")).at(&Origin::Param));
         };
         let name = name.trim();
-        self.give_text(name, text, Origin::Param).map_err(|error| error.on(&["params", name]).at(&Origin::Param))
-    }
-
-    /// Gives a parameter its value in words.
-    fn give_text(&mut self, name: &str, text: &str, origin: Origin) -> Result<(), Error> {
-        let parameter = self.find(name)?;
-        parameter.value = Some(Value::from_text(parameter.kind, text)?);
-        parameter.origin = origin;
-        Ok(())
+        let given = self.find(name).and_then(|parameter| {
+            parameter.value = Some(Value::from_text(parameter.kind, text)?);
+            parameter.origin = Origin::Param;
+            Ok(())
+        });
+        given.map_err(|error| error.on(&["params", name]).at(&Origin::Param))
     }
 
     fn find(&mut self, name: &str) -> Result<&mut Parameter, Error> {
@@ -127,14 +119,17 @@ impl Parameters {
     }
 }
 
+fn entries(params: &Node) -> Result<&[Entry], Error> {
+    match &params.kind {
+        Kind::Table(table) => Ok(&table.0),
+        _ => Err(Error::unexpected("a table", params.describe()).under("params").at(&params.origin)),
+    }
+}
+
 fn declare(entry: &Entry) -> Result<Parameter, Error> {
     check_name(&entry.key)?;
-    let table: Table;
     let (definition, default) = match &entry.node.kind {
-        Kind::Table(entries) => {
-            table = entries.clone();
-            (decode::<ParameterTable>(&entry.node)?, table.get("default"))
-        }
+        Kind::Table(table) => (decode::<ParameterTable>(&entry.node)?, table.get("default")),
         _ => (ParameterTable::default(), Some(&entry.node)),
     };
     let kind = match (definition.kind, default) {
@@ -164,11 +159,10 @@ fn inferred(default: &Node) -> Result<ParameterKind, Error> {
 }
 
 fn check_name(name: &str) -> Result<(), Error> {
-    let legal = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    match (legal, name) {
-        (_, "each") => Err(Error::refused("`each` stands for the items of a repeated topic: choose another name")),
-        (true, _) => Ok(()),
-        (false, _) => Err(Error::refused("a parameter's name is made of letters, digits, - and _")),
+    match name {
+        "each" => Err(Error::refused("`each` stands for the items of a repeated topic: choose another name")),
+        _ if is_bare(name) => Ok(()),
+        _ => Err(Error::refused("a parameter's name is made of letters, digits, - and _")),
     }
 }
 
@@ -192,6 +186,7 @@ impl Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::command_line::parse_set;
     use crate::plan::tree::parse_file;
 
     fn parameters(text: &str) -> Result<Parameters, Error> {
@@ -246,6 +241,18 @@ mod tests {
         assert_eq!(get("tenants").0.items().map(<[String]>::len), Some(2));
         assert_eq!(get("owner").0, Value::Text("a=b".into()));
         assert_eq!(get("prefix"), (Value::Text("khost-".into()), "default: put before the topics' names".into()));
+    }
+
+    #[test]
+    fn set_takes_a_parameter_as_param_does() {
+        let mut declared = parameters(MANIFEST).expect("valid");
+        for argument in ["params.tenants=a, b", "params.partitions=1k", "params.owner=1.10"] {
+            let document = parse_set(argument).expect(argument);
+            declared.lay(document.find(&["params"]).expect("params")).expect(argument);
+        }
+        let values = declared.complete().expect("complete");
+        let get = |name| values.get(name).map(|(value, _)| value.as_text()).expect("declared");
+        assert_eq!((get("tenants"), get("partitions"), get("owner")), ("a,b".into(), "1000".into(), "1.10".into()));
     }
 
     #[test]

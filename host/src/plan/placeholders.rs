@@ -5,6 +5,7 @@ use super::kafka_names::is_secret;
 use super::origin::Origin;
 use super::params::Values;
 use super::tree::{Kind, Node};
+use super::written::is_bare;
 
 /// What stands for the items of a repeated topic; filled in when they are known.
 pub(super) const EACH: &str = "{each}";
@@ -30,10 +31,7 @@ fn fill_node(node: &mut Node, values: &Values, in_topic: bool) -> Result<(), Err
             let filled = fill_text(text, values, in_topic).map_err(|error| error.at(&node.origin))?;
             match filled {
                 Filled::Text(text) => node.kind = Kind::Text(text),
-                Filled::Value(kind, origin) => {
-                    node.kind = kind;
-                    node.origin = origin;
-                }
+                Filled::Value(value) => *node = value,
             }
             Ok(())
         }
@@ -47,7 +45,7 @@ fn fill_node(node: &mut Node, values: &Values, in_topic: bool) -> Result<(), Err
 
 enum Filled {
     Text(String),
-    Value(Kind, Origin),
+    Value(Node),
 }
 
 /// A string that is wholly a placeholder takes the parameter's value with its type; `{{` is a brace.
@@ -55,7 +53,8 @@ fn fill_text(text: &str, values: &Values, in_topic: bool) -> Result<Filled, Erro
     let whole = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     if let Some(name) = whole.filter(|name| !name.contains(['{', '}']) && *name != "each") {
         let (value, origin) = get(name, values)?;
-        return Ok(Filled::Value(value.kind(), Origin::Parameter(name.to_owned(), Box::new(origin.clone()))));
+        let through = Origin::Parameter(name.to_owned(), Box::new(origin.clone()));
+        return Ok(Filled::Value(value.to_node(through)));
     }
     let mut filled = String::new();
     let mut rest = text;
@@ -97,7 +96,7 @@ fn inline(name: &str, values: &Values) -> Result<String, Error> {
 
 fn get<'a>(name: &str, values: &'a Values) -> Result<(&'a super::Value, &'a Origin), Error> {
     values.get(name).map_err(|error| {
-        if name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
+        if is_bare(name) {
             error
         } else {
             Error::refused(format!("{{{name}}} is not a placeholder"))
@@ -140,7 +139,7 @@ mod tests {
         assert_eq!(filled("\"{n}\"").expect("n"), "5");
         assert_eq!(filled("\"{tenants}\"").expect("tenants"), "[\"a\", \"b\"]");
         assert_eq!(filled("\"{pause}\"").expect("pause"), "\"1m 30s\"");
-        assert_eq!(filled("\"{size}\"").expect("size"), "65536");
+        assert_eq!(filled("\"{size}\"").expect("size"), "\"65536\"");
         assert_eq!(filled("[{ y = \"{n}\" }]").expect("nested"), "[{ y = 5 }]");
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::tree::quoted;
+use super::written::key;
 use super::{End, Flow, FlowKind, Origin, Pace, Plan, Setting, Stage, Topic, format_duration};
 
 /// A line longer than this does not push the others' comments aside.
@@ -38,14 +38,6 @@ fn write_table(shown: &mut String, table: &[Setting]) {
         lines.iter().map(|line| line.chars().count()).filter(|width| *width <= WIDEST).max().unwrap_or_default();
     for (line, setting) in lines.iter().zip(table) {
         writeln!(shown, "{line:width$}  # {}", setting.origin).expect("a String takes all");
-    }
-}
-
-fn key(key: &str) -> String {
-    if key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') && !key.is_empty() {
-        key.to_owned()
-    } else {
-        quoted(key)
     }
 }
 

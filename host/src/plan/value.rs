@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::amount::{Rate, format_duration, parse_bytes, parse_count, parse_duration};
 use super::error::Error;
 use super::manifest::ParameterKind;
+use super::origin::Origin;
 use super::tree::{Kind, Node};
 
 /// The value of a parameter.
@@ -54,20 +55,18 @@ impl Value {
     }
 
     /// What stands in a manifest in place of a string that is wholly its placeholder.
-    pub(super) fn kind(&self) -> Kind {
-        match self {
+    pub(super) fn to_node(&self, origin: Origin) -> Node {
+        let kind = match self {
             Self::Integer(number) => Kind::Integer(*number),
             Self::Float(number) => Kind::Float(*number),
             Self::Boolean(value) => Kind::Boolean(*value),
-            Self::Size(bytes) => i64::try_from(*bytes).map_or_else(|_| Kind::Text(bytes.to_string()), Kind::Integer),
             Self::List(items) => {
-                let origin = super::Origin::default();
-                Kind::List(
-                    items.iter().map(|item| Node { kind: Kind::Text(item.clone()), origin: origin.clone() }).collect(),
-                )
+                let item = |item: &String| Node { kind: Kind::Text(item.clone()), origin: origin.clone() };
+                Kind::List(items.iter().map(item).collect())
             }
             other => Kind::Text(other.to_string()),
-        }
+        };
+        Node { kind, origin }
     }
 
     /// What a text is as a default: a duration, a size or a rate if it is one with its unit, else a text.

@@ -28,7 +28,7 @@ pub(super) fn explain(code: i32, client: &ClientSettings, topics: &[TopicFacts])
             "a compacted topic needs a key in every record".into()
         }
         INVALID_RECORD => "the broker refused the record: look at the topic's message.timestamp.* settings".into(),
-        MSG_TIMED_OUT => format!("no acknowledgement within message.timeout.ms = {}", setting("message.timeout.ms")),
+        MSG_TIMED_OUT => format!("no acknowledgement within delivery.timeout.ms = {}", setting("delivery.timeout.ms")),
         NOT_ENOUGH_REPLICAS => format!("min.insync.replicas is {}", of_topics("min.insync.replicas")),
         PURGE_QUEUE => "still queued in the client when the drain ended: never sent".into(),
         PURGE_INFLIGHT => "on its way when the drain ended: nobody knows whether it arrived".into(),

@@ -143,7 +143,7 @@ fn flow_text(out: &mut String, flow: &FlowResult) {
         client("enable.idempotence"),
         client("linger.ms"),
         client("batch.size"),
-        client("compression.codec"),
+        client("compression.type"),
         client("queue.buffering.max.messages"),
         client("queue.buffering.max.kbytes"),
         client("partitioner")

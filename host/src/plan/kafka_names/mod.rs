@@ -11,11 +11,12 @@ mod value;
 
 use super::error::Error;
 use super::suggest::nearest;
+use policy::check_open;
 
+pub(super) use policy::check_harmless;
 #[cfg(test)]
 pub(super) use policy::harmless;
 pub use policy::is_secret;
-pub(super) use policy::{check_harmless, check_open};
 pub use property::{canonical, for_consumers, for_producers};
 pub(super) use together::{Settings, check_together};
 pub(super) use value::Scalar;

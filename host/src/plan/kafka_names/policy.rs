@@ -1,6 +1,6 @@
 //! Who may set what: the scenario, the person who runs it, or khost alone.
 
-use super::property::{self, Kind, canonical};
+use super::property::canonical;
 use crate::plan::error::Error;
 
 /// What a manifest may set: nothing here can reach an address, a credential, a file or code.
@@ -110,16 +110,11 @@ pub(in crate::plan) fn harmless() -> impl Iterator<Item = &'static str> {
     HARMLESS.iter().copied()
 }
 
-/// Refuses what khost itself owns, and what only code can set.
-pub(in crate::plan) fn check_open(name: &str) -> Result<(), Error> {
-    if let Some((_, why)) = OWNED.iter().find(|(owned, _)| *owned == canonical(name)) {
-        return Err(Error::refused(format!("this can't be set: {why}")));
-    }
-    match property::find(name) {
-        Some(property) if property.kind == Kind::Code => {
-            Err(Error::refused("this can't be set: it is for programs that call librdkafka"))
-        }
-        _ => Ok(()),
+/// Refuses what khost itself owns.
+pub(super) fn check_open(name: &str) -> Result<(), Error> {
+    match OWNED.iter().find(|(owned, _)| *owned == canonical(name)) {
+        Some((_, why)) => Err(Error::refused(format!("this can't be set: {why}"))),
+        None => Ok(()),
     }
 }
 
@@ -137,6 +132,7 @@ pub(in crate::plan) fn check_harmless(name: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::kafka_names::property::{self, Kind};
 
     #[test]
     fn the_lists_name_settings_by_librdkafkas_own_names() {
@@ -188,7 +184,6 @@ mod tests {
         let refused = |name| check_open(name).expect_err(name).to_string();
         assert_eq!(refused("bootstrap.servers"), "this can't be set: where the brokers are is said with --brokers");
         assert!(refused("transactional.id").contains("begins no transactions yet"));
-        assert_eq!(refused("dr_msg_cb"), "this can't be set: it is for programs that call librdkafka");
     }
 
     #[test]

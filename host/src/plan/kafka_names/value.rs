@@ -236,6 +236,7 @@ mod tests {
         );
         assert!(refused("test.mock.num.brokers").starts_with("librdkafka has no such setting"));
         assert!(refused("bootstrap.servers").contains("--brokers"));
+        assert_eq!(refused("dr_msg_cb"), "this can't be set: it is for programs that call librdkafka");
     }
 
     #[test]

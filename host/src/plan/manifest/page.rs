@@ -84,3 +84,15 @@ fn the_page_names_what_is_harmless_and_no_more() {
     let harmless: BTreeSet<&str> = crate::plan::kafka_names::harmless().collect();
     assert_eq!(on_the_page, harmless);
 }
+
+#[test]
+fn the_example_of_the_page_is_a_plan() {
+    let example = PAGE.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let manifest = crate::plan::Text { place: "docs/manifest.md".into(), text: example.into() };
+    let plan = crate::plan::resolve(&crate::plan::Sources { manifest, cpus: 4, ..Default::default() });
+    let topics = plan.unwrap_or_else(|error| panic!("{error}")).topics;
+    assert_eq!(
+        topics.iter().map(|topic| topic.name.as_str()).collect::<Vec<_>>(),
+        ["khost-north.orders", "khost-south.orders"]
+    );
+}

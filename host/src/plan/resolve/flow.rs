@@ -81,7 +81,7 @@ fn stream(name: &str, table: &FlowTable, cpus: u32, document: &Node, listing: &m
         }
         Some(Clients::Shared(clients)) => clients,
         None => {
-            listing.assume(&path, "clients", "1", Origin::default());
+            listing.assume(&path, "clients", "1", Origin::by_default());
             1
         }
     };
@@ -92,7 +92,7 @@ fn stream(name: &str, table: &FlowTable, cpus: u32, document: &Node, listing: &m
     }
     let batch = table.batch.map_or_else(
         || {
-            listing.assume(&path, "batch", &BATCH.to_string(), Origin::default());
+            listing.assume(&path, "batch", &BATCH.to_string(), Origin::by_default());
             BATCH
         },
         |batch| batch.0,

@@ -1,11 +1,11 @@
 //! Every value of the plan with where it came from: what was written, and what was left to khost.
 
-use crate::plan::error::dotted;
 use crate::plan::kafka_names::is_secret;
 use crate::plan::origin::{Origin, Setting};
 use crate::plan::params::Values;
-use crate::plan::tree::{Entry, Node, quoted};
+use crate::plan::tree::{Entry, Node};
 use crate::plan::value::Value;
+use crate::plan::written::{dotted, quoted};
 
 const MASK: &str = "\"***\"";
 
@@ -35,7 +35,7 @@ impl Listing {
         settings.extend(values.iter().map(parameter));
         self.table(&["kafka"], document, &mut settings);
         for tables in ["topics", "flows"] {
-            for entry in entries(document, &[tables]) {
+            for entry in document.entries(&[tables]) {
                 self.table(&[tables, &entry.key], document, &mut settings);
             }
         }
@@ -48,17 +48,13 @@ impl Listing {
     fn table(&mut self, path: &[&str], document: &Node, settings: &mut Vec<Setting>) {
         let table = dotted(path);
         let (inner, own): (Vec<&Entry>, Vec<&Entry>) =
-            entries(document, path).partition(|entry| entry.node.table().is_some());
+            document.entries(path).iter().partition(|entry| entry.node.table().is_some());
         settings.extend(own.into_iter().map(|entry| setting(&table, entry)));
         settings.extend(self.defaults.extract_if(.., |default| default.table == table));
         for entry in inner {
             self.table(&[path, &[&entry.key]].concat(), document, settings);
         }
     }
-}
-
-fn entries<'a>(document: &'a Node, path: &[&str]) -> impl Iterator<Item = &'a Entry> {
-    document.find(path).and_then(Node::table).into_iter().flat_map(|table| &table.0)
 }
 
 fn setting(table: &str, entry: &Entry) -> Setting {

@@ -98,7 +98,7 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
 /// Where the value at `path` comes from; where it would stand, when it is absent.
 fn origin(document: &Node, path: &[&str]) -> Origin {
     let ancestors = (0..=path.len()).rev().map(|depth| &path[..depth]);
-    ancestors.filter_map(|path| document.find(path)).next().map_or_else(Origin::default, |node| node.origin.clone())
+    ancestors.filter_map(|path| document.find(path)).next().map_or_else(Origin::by_default, |node| node.origin.clone())
 }
 
 /// An error about the value at `path`.
@@ -141,7 +141,7 @@ fn run(table: &RunTable, document: &Node, listing: &mut Listing) -> Result<Run, 
     end::check_positive(&["run"], table.messages, table.iterations, table.duration, document)?;
     let warm_up = match table.warm_up {
         None => {
-            listing.assume("run", "warm-up", "\"0s\"", Origin::default());
+            listing.assume("run", "warm-up", "\"0s\"", Origin::by_default());
             super::WarmUp::None
         }
         Some(WarmUp::Iterations(0)) => super::WarmUp::None,
@@ -151,7 +151,7 @@ fn run(table: &RunTable, document: &Node, listing: &mut Listing) -> Result<Run, 
     };
     let drain = table.drain.map_or_else(
         || {
-            listing.assume("run", "drain", &format!("\"{}\"", format_duration(DRAIN)), Origin::default());
+            listing.assume("run", "drain", &format!("\"{}\"", format_duration(DRAIN)), Origin::by_default());
             DRAIN
         },
         |drain| drain.0,
@@ -192,7 +192,7 @@ fn limits(table: &LimitsTable, document: &Node, listing: &mut Listing) -> Result
         (table.traps.is_some(), "traps", TRAPS.to_string()),
     ] {
         if !given {
-            listing.assume("limits", key, &value, Origin::default());
+            listing.assume("limits", key, &value, Origin::by_default());
         }
     }
     Ok(Limits { memory_bytes, call_time, traps })

@@ -1,6 +1,7 @@
 //! Which names are legal.
 
 use crate::plan::error::Error;
+use crate::plan::written::is_bare;
 
 /// `namespace/name` or a plain name, as a registry takes it.
 pub(super) fn check_scenario(name: &str) -> Result<(), Error> {
@@ -32,8 +33,7 @@ pub(super) fn check_version(version: &str) -> Result<(), Error> {
 
 /// The name of a topic or a flow in the manifest: it stands in dotted paths.
 pub(super) fn check_key(what: &str, name: &str) -> Result<(), Error> {
-    let legal = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-    if legal {
+    if is_bare(name) {
         Ok(())
     } else {
         Err(Error::refused(format!("the name of a {what} is made of letters, digits, - and _")))

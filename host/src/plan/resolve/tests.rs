@@ -157,6 +157,7 @@ fn topics_that_can_not_be_are_refused() {
         ),
         ("name = \"..\"", "topics.t.name: Kafka allows no topic named \"..\""),
         ("name = \"x{each}\"", "topics.t.name: {each} needs `each`"),
+        ("config.x = \"{each}\"", "topics.t.config: {each} needs `each`"),
         ("name = \"x\"\neach = [\"a\", \"b\"]", "topics.t.name: the topics of `each` need {each} in their name"),
         ("each = []", "topics.t.each: `each` has no items"),
         (
@@ -214,7 +215,7 @@ fn a_wrong_type_names_its_path_and_what_was_found() {
         ("rate = true", "flows.write.rate: expected a rate such as \"1500/s\", or \"unpaced\", found true"),
         (
             "clients = \"own\"",
-            "flows.write.clients: expected a whole number from 1 to 1024 or \"dedicated\", found \"own\"",
+            "scenario.toml:5:11: flows.write.clients: expected a whole number from 1 to 1024 or \"dedicated\", found \"own\"",
         ),
         ("enabled = \"yes\"", "flows.write.enabled: expected a boolean, found \"yes\""),
         (
@@ -379,16 +380,17 @@ fn kafka_settings_are_checked_wherever_they_come_from() {
 }
 
 #[test]
-fn secrets_are_masked_wherever_they_are_shown() {
+fn what_is_typed_is_taken_to_the_byte_and_no_secret_is_shown() {
     let profile = Text { place: "p.toml".into(), text: "[kafka]\nsasl.password = \"hun{ter\"".into() };
     let sources = Sources {
         profiles: vec![profile],
-        x: vec!["ssl.key.password=hunter".into()],
+        x: vec!["ssl.key.password=hunter".into(), "client.id={x}".into()],
         sets: vec!["kafka.ssl.keystore.password=hunter".into()],
         ..sources(FLOW)
     };
     let plan = resolve(&sources).expect("valid");
     assert_eq!(plan.kafka.get("sasl.password").map(String::as_str), Some("hun{ter"));
+    assert_eq!(plan.kafka.get("client.id").map(String::as_str), Some("{x}"));
     assert_eq!(setting(&plan, "kafka.sasl.password").as_deref(), Some("\"***\"  # p.toml:2"));
     assert!(plan.settings.iter().all(|setting| !setting.value.contains("hun")));
 }

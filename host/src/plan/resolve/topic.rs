@@ -7,7 +7,8 @@ use crate::plan::error::Error;
 use crate::plan::manifest::{Access, Named, TopicTable};
 use crate::plan::origin::Origin;
 use crate::plan::placeholders::EACH;
-use crate::plan::tree::{Node, quoted};
+use crate::plan::tree::Node;
+use crate::plan::written::quoted;
 
 pub(super) fn resolve(
     tables: &Named<TopicTable>,
@@ -56,7 +57,7 @@ fn template(key: &str, table: &TopicTable, prefix: &str, listing: &mut Listing) 
         Some(_) => format!("{prefix}{EACH}.{key}"),
         None => format!("{prefix}{key}"),
     };
-    listing.assume(&format!("topics.{key}"), "name", &quoted(&name), Origin::default());
+    listing.assume(&format!("topics.{key}"), "name", &quoted(&name), Origin::by_default());
     name
 }
 
@@ -66,8 +67,12 @@ type Instance = (Option<String>, String);
 /// A topic as often as it is there. An error has the key that it is about.
 fn instances(template: &str, table: &TopicTable) -> Result<Vec<Instance>, (&'static str, Error)> {
     let Some(items) = &table.each else {
+        let needs_each = || Error::refused("{each} needs `each`: a list, one topic for each of its items");
         if template.contains(EACH) {
-            return Err(("name", Error::refused("{each} needs `each`: a list, one topic for each of its items")));
+            return Err(("name", needs_each()));
+        }
+        if table.config.0.values().any(|value| value.contains(EACH)) {
+            return Err(("config", needs_each()));
         }
         return Ok(vec![(None, template.to_owned())]);
     };
