@@ -1,6 +1,6 @@
 //! The loop to compare with: one thread, librdkafka's `produce_batch`, random keys of 16 bytes, delivery events in batches.
 //!
-//! It generates nothing but keys, formats nothing and measures no message: it is what a producer costs at least.
+//! It formats nothing and measures no message: it is what a producer costs at least.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
@@ -12,10 +12,14 @@ const BATCH: usize = 256;
 const ANY_PARTITION: i32 = -1;
 const NO_ERROR: rd::rd_kafka_resp_err_t = rd::rd_kafka_resp_err_t::RD_KAFKA_RESP_ERR_NO_ERROR;
 
-/// How the loop hands over its bodies.
+/// What the loop's bodies are.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Bodies {
+    /// Made for each message of random bytes, and copied.
+    Fresh,
+    /// Always the same one, copied.
     Copied,
+    /// Always the same one, not copied.
     Shared,
 }
 
@@ -28,7 +32,7 @@ pub(crate) struct Ran {
 /// Sends so many messages with bodies of this size, and waits for all acknowledgements.
 pub(crate) fn run(topic: &str, settings: &[(&str, &str)], messages: u64, body_bytes: usize, bodies: Bodies) -> Ran {
     let mut client = Client::new(topic, settings);
-    let body = vec![7; body_bytes];
+    let mut all = vec![7; BATCH * body_bytes];
     let mut keys = vec![[0_u64; 2]; BATCH];
     let mut state = 0_u64;
     let (start, cpu) = (Instant::now(), cpu_ns());
@@ -38,7 +42,10 @@ pub(crate) fn run(topic: &str, settings: &[(&str, &str)], messages: u64, body_by
         for key in &mut keys[..count] {
             *key = [splitmix64(&mut state), splitmix64(&mut state)];
         }
-        client.send(&keys[..count], &body, bodies);
+        if bodies == Bodies::Fresh {
+            fill(&mut all[..count * body_bytes], &mut state);
+        }
+        client.send(&keys[..count], &all, body_bytes, bodies);
         sent += count as u64;
     }
     while client.acknowledged < messages {
@@ -79,10 +86,11 @@ impl Client {
         }
     }
 
-    fn send(&mut self, keys: &[[u64; 2]], body: &[u8], bodies: Bodies) {
-        let flags = if bodies == Bodies::Copied { rd::RD_KAFKA_MSG_F_COPY } else { 0 };
+    fn send(&mut self, keys: &[[u64; 2]], all: &[u8], body_bytes: usize, bodies: Bodies) {
+        let flags = if bodies == Bodies::Shared { 0 } else { rd::RD_KAFKA_MSG_F_COPY };
         self.batch.clear();
-        self.batch.extend(keys.iter().map(|key| {
+        self.batch.extend(keys.iter().enumerate().map(|(number, key)| {
+            let body = &all[if bodies == Bodies::Fresh { number * body_bytes } else { 0 }..][..body_bytes];
             // SAFETY: it is plain data, for which zero is "none" everywhere.
             let mut message: rd::rd_kafka_message_t = unsafe { std::mem::zeroed() };
             message.partition = ANY_PARTITION;
@@ -149,6 +157,12 @@ fn splitmix64(state: &mut u64) -> u64 {
     let z = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31
+}
+
+fn fill(bytes: &mut [u8], state: &mut u64) {
+    for chunk in bytes.chunks_mut(8) {
+        chunk.copy_from_slice(&splitmix64(state).to_le_bytes()[..chunk.len()]);
+    }
 }
 
 /// User and system time of this process so far.

@@ -1,6 +1,6 @@
 //! What a code means: librdkafka's name and text, and what a person can do about it.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 
 use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr;
@@ -20,10 +20,7 @@ impl Code {
         match self.0 {
             ENDING => "KHOST_RUN_ENDING".into(),
             NO_ANSWER => "KHOST_NO_ANSWER".into(),
-            // SAFETY: takes a value, returns a static string.
-            code => {
-                known(code).map_or_else(|| format!("CODE_{code}"), |err| text(unsafe { rd::rd_kafka_err2name(err) }))
-            }
+            code => known(code).map_or_else(|| format!("CODE_{code}"), |err| said(err, rd::rd_kafka_err2name)),
         }
     }
 
@@ -32,9 +29,7 @@ impl Code {
         match self.0 {
             ENDING => "the run ended before there was room in the client's queue".into(),
             NO_ANSWER => "nothing came in time".into(),
-            // SAFETY: takes a value, returns a static string.
-            code => known(code)
-                .map_or_else(|| format!("unknown code {code}"), |err| text(unsafe { rd::rd_kafka_err2str(err) })),
+            code => known(code).map_or_else(|| format!("unknown code {code}"), |err| said(err, rd::rd_kafka_err2str)),
         }
     }
 }
@@ -43,9 +38,9 @@ fn known(code: i32) -> Option<RDKafkaRespErr> {
     RDKafkaRespErr::try_from(code).ok()
 }
 
-fn text(string: *const std::ffi::c_char) -> String {
-    // SAFETY: librdkafka returns static, NUL-terminated strings.
-    unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
+fn said(err: RDKafkaRespErr, by: unsafe extern "C" fn(RDKafkaRespErr) -> *const c_char) -> String {
+    // SAFETY: both functions take any value and return static, NUL-terminated strings.
+    unsafe { CStr::from_ptr(by(err)) }.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

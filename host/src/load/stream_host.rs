@@ -139,29 +139,15 @@ impl StreamHost {
         }
     }
 
-    fn shared_part(&self, body: u32, start: u32, length: u32) -> Result<(&Arc<[u8]>, usize, usize), String> {
-        let bytes = body
-            .checked_sub(1)
-            .and_then(|at| self.bodies.get(at as usize))
-            .ok_or_else(|| format!("{body} is no body that was shared"))?;
-        let (start, length) = (start as usize, length as usize);
-        if start + length > bytes.len() {
-            return Err(format!(
-                "a slice of {length} bytes from {start} goes beyond its body of {} bytes",
-                bytes.len()
-            ));
-        }
-        Ok((bytes, start, length))
-    }
-
     fn delay(&mut self, message: &Outgoing<'_>, topic: usize, tag: Tag, delay: Duration) -> Result<(), String> {
         let own = |part: &Part<'_>| {
             Ok::<_, String>(match *part {
                 Part::Null => DelayedValue::Null,
                 Part::Bytes(bytes) => DelayedValue::Bytes(bytes.to_vec()),
                 Part::Shared { body, start, length } => {
-                    let (body, start, length) = self.shared_part(body, start, length)?;
-                    DelayedValue::Kept { body: body.clone(), start, length }
+                    slice(&self.bodies, body, start, length)?;
+                    let body = self.bodies[body as usize - 1].clone();
+                    DelayedValue::Kept { body, start: start as usize, length: length as usize }
                 }
             })
         };
@@ -259,20 +245,12 @@ impl Host for StreamHost {
         let key = match message.key {
             Part::Null => None,
             Part::Bytes(bytes) => Some(bytes),
-            // SAFETY: bodies live as long as the run; the borrow of `self` must end here.
-            Part::Shared { body, start, length } => {
-                let (bytes, start, length) = self.shared_part(body, start, length)?;
-                Some(unsafe { std::slice::from_raw_parts(bytes.as_ptr().add(start), length) })
-            }
+            Part::Shared { body, start, length } => Some(slice(&self.bodies, body, start, length)?),
         };
         let value = match message.value {
             Part::Null => Value::Null,
             Part::Bytes(bytes) => Value::Copied(bytes),
-            // SAFETY: as above.
-            Part::Shared { body, start, length } => {
-                let (bytes, start, length) = self.shared_part(body, start, length)?;
-                Value::Kept(unsafe { std::slice::from_raw_parts(bytes.as_ptr().add(start), length) })
-            }
+            Part::Shared { body, start, length } => Value::Kept(slice(&self.bodies, body, start, length)?),
         };
         let carried = match &self.call.delivery {
             None => tag.operation(operation),
@@ -411,6 +389,19 @@ impl Host for StreamHost {
     fn log(&mut self, level: Level, text: &str) {
         self.shared.log.line(LogLine { level, flow: self.flow.name.clone(), worker: self.worker, text: text.into() });
     }
+}
+
+/// A slice of a body that this instance shared.
+#[inline]
+fn slice(bodies: &[Arc<[u8]>], body: u32, start: u32, length: u32) -> Result<&[u8], String> {
+    let bytes = body
+        .checked_sub(1)
+        .and_then(|at| bodies.get(at as usize))
+        .ok_or_else(|| format!("{body} is no body that was shared"))?;
+    let range = start as usize..start as usize + length as usize;
+    bytes
+        .get(range)
+        .ok_or_else(|| format!("a slice of {length} bytes from {start} goes beyond its body of {} bytes", bytes.len()))
 }
 
 fn tally<'t>(list: &'t [Arc<Tally>], handle: u32, what: &str) -> Result<&'t Tally, String> {
