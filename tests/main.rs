@@ -6,6 +6,7 @@ mod harness;
 
 mod addresses;
 mod counts;
+mod docs;
 mod endings;
 mod guests;
 mod input;

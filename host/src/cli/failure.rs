@@ -13,6 +13,9 @@ const INPUT: u8 = 2;
 /// Kafka can't be reached, or refused.
 const KAFKA: u8 = 3;
 
+/// Where the error itself knows of no next step.
+const PLAN_HINT: &str = "docs/manifest.md lists what each setting takes; --dry-run shows the plan once it can be read";
+
 /// Why a command failed.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -63,7 +66,7 @@ impl Display for Failure {
 
 impl From<plan::Error> for Failure {
     fn from(error: plan::Error) -> Self {
-        Failure::input(&error, error.hint().map(str::to_owned))
+        Failure::input(&error, Some(error.hint().unwrap_or(PLAN_HINT).to_owned()))
     }
 }
 

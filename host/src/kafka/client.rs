@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use super::allocator;
 use super::deliver::Waiting;
+use super::partitions::Partitions;
 use super::poller::{Complaints, Poller};
 use super::settings::{ClientSettings, Conf, SettingsError, held};
 use super::wire::{Wire, owned};
@@ -34,6 +35,8 @@ pub struct ClientSetup<'a> {
     pub settings: &'a ClientSettings,
     /// The topics that may be written to: their number in the plan, and their name in Kafka.
     pub topics: &'a [(usize, String)],
+    /// By the topic's number in the plan: how many partitions it has.
+    pub partitions: &'a [u32],
     /// The flow that it belongs to.
     pub flow: usize,
     /// Whether messages carry an intended time.
@@ -54,6 +57,7 @@ pub struct Client {
     pub(super) rk: *mut rd::rd_kafka_t,
     /// By the topic's number in the plan; null for one that may not be written to.
     pub(super) topics: Vec<*mut rd::rd_kafka_topic_t>,
+    partitions: Partitions,
     pub(super) waiting: Waiting,
     room: Room,
     /// Messages outstanding at which waiting workers are woken.
@@ -103,6 +107,7 @@ impl Client {
         let client = Arc::new(Client {
             rk,
             topics,
+            partitions: Partitions::new(setup.partitions),
             waiting: Waiting::default(),
             room: Room::default(),
             wake_below: queue_messages(setup.settings) * 3 / 4,
@@ -132,6 +137,20 @@ impl Client {
     pub fn outstanding(&self) -> usize {
         // SAFETY: the handle is live.
         unsafe { rd::rd_kafka_outq_len(self.rk) }.max(0) as usize
+    }
+
+    /// Whether a topic has a partition of this number; one that is beyond those known may be new, so the cluster is asked.
+    #[inline]
+    pub(super) fn has_partition(&self, topic: usize, partition: i32) -> bool {
+        u32::try_from(partition).is_ok_and(|partition| {
+            partition < self.partitions.known(topic)
+                || partition < self.partitions.ask(self.rk, self.topics[topic], topic)
+        })
+    }
+
+    /// How many partitions a topic has; asked of the cluster once a few seconds.
+    pub fn partition_count(&self, topic: usize) -> u32 {
+        self.partitions.ask(self.rk, self.topics[topic], topic)
     }
 
     /// Waits until nothing is outstanding or the time is up; answers whether nothing is.

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr::{
-    RD_KAFKA_RESP_ERR__QUEUE_FULL, RD_KAFKA_RESP_ERR_INVALID_RECORD, RD_KAFKA_RESP_ERR_NO_ERROR,
+    RD_KAFKA_RESP_ERR__QUEUE_FULL, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, RD_KAFKA_RESP_ERR_INVALID_RECORD,
+    RD_KAFKA_RESP_ERR_NO_ERROR,
 };
 
 use super::client::Client;
@@ -92,7 +93,7 @@ impl Lane {
     }
 
     /// The client behind it.
-    pub fn client(&self) -> &Arc<Client> {
+    pub fn client(&self) -> &Client {
         &self.client
     }
 
@@ -105,6 +106,11 @@ impl Lane {
     pub unsafe fn push(&mut self, record: &Record<'_>, tag: Tag, stop: &dyn Fn() -> bool) {
         if record.key.is_none() && self.needs_key.get(record.topic).is_some_and(|needs| *needs) {
             self.rejected.push(Rejected { tag, code: RD_KAFKA_RESP_ERR_INVALID_RECORD as i32 });
+            return;
+        }
+        if record.partition != PARTITION_UNASSIGNED && !self.client.has_partition(record.topic, record.partition) {
+            // librdkafka would wait for topic.metadata.propagation.max.ms, 30 s, for the partition to appear
+            self.rejected.push(Rejected { tag, code: RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION as i32 });
             return;
         }
         if !record.headers.is_empty() || record.timestamp >= 0 {

@@ -9,6 +9,7 @@ mod deliver;
 mod embedded;
 mod errors;
 mod lane;
+mod partitions;
 mod poller;
 mod preflight;
 mod settings;

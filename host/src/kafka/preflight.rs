@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
-use rdkafka::client::ClientContext;
-use rdkafka::config::{ClientConfig, FromClientConfigAndContext, RDKafkaLogLevel};
+use rdkafka::client::{ClientContext, DefaultClientContext};
+use rdkafka::config::{ClientConfig, FromClientConfig, FromClientConfigAndContext, RDKafkaLogLevel};
+use rdkafka::error::KafkaError;
 use rdkafka::metadata::Metadata;
+use rdkafka::producer::{BaseProducer, DeliveryResult, Producer, ProducerContext};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -20,6 +22,10 @@ use crate::plan::{Topic, nearest};
 const CONNECT: Duration = Duration::from_secs(2);
 /// How long the cluster may take to answer.
 const ANSWER: Duration = Duration::from_secs(6);
+/// How long one question may take; between two, complaints are heard.
+const ASK: Duration = Duration::from_secs(1);
+/// Different complaints that are kept.
+const MOST_COMPLAINTS: usize = 5;
 /// How long a topic just created may take to be known to every broker.
 const SPREAD: Duration = Duration::from_secs(20);
 
@@ -85,7 +91,7 @@ pub enum PreflightError {
         complaints: Vec<String>,
     },
     /// A broker is not where it says.
-    #[error("the cluster answered at {bootstrap}, but its broker {id} advertises {address}, {reason}")]
+    #[error("the cluster answered at {bootstrap}, but its broker {id} advertises {address}, which {reason}")]
     Advertised {
         /// Who was asked.
         bootstrap: String,
@@ -156,16 +162,35 @@ impl PreflightError {
 #[derive(Default, Clone)]
 struct Listener(Arc<Mutex<Vec<String>>>);
 
+impl Listener {
+    fn hear(&self, text: &str) {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = text.split_once("]: ").map_or(text, |(_, rest)| rest).to_owned();
+        if said.len() < MOST_COMPLAINTS && !said.contains(&text) {
+            said.push(text);
+        }
+    }
+
+    fn said(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 impl ClientContext for Listener {
     fn log(&self, level: RDKafkaLogLevel, _facility: &str, text: &str) {
         if (level as i32) <= RDKafkaLogLevel::Error as i32 {
-            let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let text = text.split_once("]: ").map_or(text, |(_, rest)| rest).to_owned();
-            if said.len() < 5 && !said.contains(&text) {
-                said.push(text);
-            }
+            self.hear(text);
         }
     }
+
+    fn error(&self, _error: KafkaError, reason: &str) {
+        self.hear(reason);
+    }
+}
+
+impl ProducerContext for Listener {
+    type DeliveryOpaque = ();
+    fn delivery(&self, _: &DeliveryResult<'_>, (): ()) {}
 }
 
 /// Asks the cluster; `embedded` says that it is khost's own. `settings` are librdkafka's without `bootstrap.servers`.
@@ -179,16 +204,9 @@ pub fn preflight(
     embedded: bool,
 ) -> Result<Cluster, PreflightError> {
     reach_any(addresses)?;
-    let listener = Listener::default();
-    let admin = admin(&addresses.to_string(), settings, listener.clone())?;
-    let metadata = admin.inner().fetch_metadata(None, ANSWER).map_err(|error| {
-        let mut complaints = listener.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if complaints.is_empty() {
-            complaints.push(error.to_string());
-        }
-        PreflightError::Silent { addresses: addresses.to_string(), complaints }
-    })?;
+    let metadata = first_answer(addresses, settings)?;
     reach_brokers(addresses, &metadata)?;
+    let admin = admin(&addresses.to_string(), settings)?;
     let mut created = Vec::new();
     for topic in topics {
         created.push(ensure(&admin, &metadata, topic)?);
@@ -222,18 +240,60 @@ pub fn preflight(
     Ok(Cluster { brokers, topics: facts, warnings })
 }
 
-fn admin(
-    bootstrap: &str,
-    settings: &ClientSettings,
-    listener: Listener,
-) -> Result<AdminClient<Listener>, PreflightError> {
+/// The cluster's own description. A client that hears what goes wrong asks for it.
+fn first_answer(addresses: &Addresses, settings: &ClientSettings) -> Result<Metadata, PreflightError> {
+    let listener = Listener::default();
+    let asker: BaseProducer<Listener> =
+        BaseProducer::from_config_and_context(&config(&addresses.to_string(), settings), listener.clone())
+            .map_err(|error| PreflightError::Settings(error.to_string()))?;
+    let until = Instant::now() + ANSWER;
+    loop {
+        let error = match asker.client().fetch_metadata(None, ASK) {
+            Ok(metadata) => return Ok(metadata),
+            Err(error) => error,
+        };
+        asker.poll(Duration::ZERO);
+        let complaints = listener.said();
+        // librdkafka leaves the bootstrap address once it knows the brokers' own
+        if let Some((id, address, reason)) = complaints.iter().find_map(|text| broker_complaint(text)) {
+            let bootstrap = addresses.to_string();
+            return Err(PreflightError::Advertised { bootstrap, id, address, reason });
+        }
+        if Instant::now() >= until || !is_worth_waiting(&error) {
+            let complaints = if complaints.is_empty() { vec![error.to_string()] } else { complaints };
+            return Err(PreflightError::Silent { addresses: addresses.to_string(), complaints });
+        }
+    }
+}
+
+/// Reads librdkafka's complaint of a broker that it was told of: `HOST:PORT/ID: why`.
+fn broker_complaint(text: &str) -> Option<(i32, String, String)> {
+    let (broker, reason) = text.split_once(": ")?;
+    let (address, id) = broker.rsplit_once('/')?;
+    let id = id.parse().ok()?;
+    let unreachable = reason.contains("resolve") || reason.contains("Connect to");
+    let reason = reason.split(" (after").next().unwrap_or(reason);
+    unreachable.then(|| (id, address.to_owned(), format!("can't be reached: {reason}")))
+}
+
+fn is_worth_waiting(error: &KafkaError) -> bool {
+    use rdkafka::types::RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure, OperationTimedOut};
+    matches!(error, KafkaError::MetadataFetch(BrokerTransportFailure | OperationTimedOut | AllBrokersDown))
+}
+
+fn admin(bootstrap: &str, settings: &ClientSettings) -> Result<AdminClient<DefaultClientContext>, PreflightError> {
+    AdminClient::from_config(&config(bootstrap, settings)).map_err(|error| PreflightError::Settings(error.to_string()))
+}
+
+/// Settings of the message path are no business of these clients; some of them they would only warn about.
+fn config(bootstrap: &str, settings: &ClientSettings) -> ClientConfig {
     let mut config = ClientConfig::new();
-    // settings of the message path are no business of an admin client, and some of them it would only warn about
     for (name, value) in settings.iter().filter(|(name, _)| is_connection(name)) {
         config.set(name, value);
     }
     config.set("bootstrap.servers", bootstrap).set("socket.connection.setup.timeout.ms", "3000");
-    AdminClient::from_config_and_context(&config, listener).map_err(|error| PreflightError::Settings(error.to_string()))
+    config.set_log_level(RDKafkaLogLevel::Error);
+    config
 }
 
 fn is_connection(name: &str) -> bool {
@@ -274,7 +334,7 @@ fn reach_brokers(bootstrap: &Addresses, metadata: &Metadata) -> Result<(), Prefl
                 bootstrap: bootstrap.to_string(),
                 id: broker.id(),
                 address: address.to_string(),
-                reason: format!("which {reason}"),
+                reason,
             });
         }
     }
@@ -301,7 +361,11 @@ fn reach(address: &Address) -> Result<(), String> {
 }
 
 /// Whether the topic had to be created.
-fn ensure(admin: &AdminClient<Listener>, metadata: &Metadata, topic: &Topic) -> Result<bool, PreflightError> {
+fn ensure(
+    admin: &AdminClient<DefaultClientContext>,
+    metadata: &Metadata,
+    topic: &Topic,
+) -> Result<bool, PreflightError> {
     if metadata.topics().iter().any(|known| known.name() == topic.name) {
         return Ok(false);
     }
@@ -333,7 +397,7 @@ fn ensure(admin: &AdminClient<Listener>, metadata: &Metadata, topic: &Topic) -> 
 fn await_everywhere(metadata: &Metadata, settings: &ClientSettings, topic: &Topic) -> Result<(), PreflightError> {
     let until = Instant::now() + SPREAD;
     for broker in metadata.brokers() {
-        let one = admin(&format!("{}:{}", broker.host(), broker.port()), settings, Listener::default())?;
+        let one = admin(&format!("{}:{}", broker.host(), broker.port()), settings)?;
         loop {
             let ready = one.inner().fetch_metadata(Some(&topic.name), ANSWER).is_ok_and(|seen| {
                 seen.topics().first().is_some_and(|t| {
@@ -356,7 +420,11 @@ fn await_everywhere(metadata: &Metadata, settings: &ClientSettings, topic: &Topi
     Ok(())
 }
 
-fn describe(admin: &AdminClient<Listener>, topic: &Topic, created: bool) -> Result<TopicFacts, PreflightError> {
+fn describe(
+    admin: &AdminClient<DefaultClientContext>,
+    topic: &Topic,
+    created: bool,
+) -> Result<TopicFacts, PreflightError> {
     let fail = |reason: String| PreflightError::Topic { name: topic.name.clone(), reason };
     let metadata = admin.inner().fetch_metadata(Some(&topic.name), ANSWER).map_err(|error| fail(error.to_string()))?;
     let seen = metadata.topics().first().ok_or_else(|| fail("the cluster does not tell of it".into()))?;
@@ -378,7 +446,7 @@ fn describe(admin: &AdminClient<Listener>, topic: &Topic, created: bool) -> Resu
 }
 
 /// What matters of each topic's configuration; an empty map where it is not told, for want of a right or of support.
-fn configs(admin: &AdminClient<Listener>, topics: &[Topic]) -> Vec<BTreeMap<String, String>> {
+fn configs(admin: &AdminClient<DefaultClientContext>, topics: &[Topic]) -> Vec<BTreeMap<String, String>> {
     const WANTED: [&str; 5] =
         ["cleanup.policy", "compression.type", "max.message.bytes", "message.timestamp.type", "min.insync.replicas"];
     let resources: Vec<_> = topics.iter().map(|t| ResourceSpecifier::Topic(&t.name)).collect();

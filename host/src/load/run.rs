@@ -170,7 +170,6 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
         clock: clock.clone(),
         stop: Stop::default(),
         topics: plan.topics.clone(),
-        facts: running.cluster.topics.clone(),
         operations: Operations::new(plan.flows.iter().map(|flow| flow.name.as_str())),
         counters: Registry::default(),
         checks: Registry::default(),
@@ -276,12 +275,14 @@ fn start_flow(
     settings.insert("bootstrap.servers".into(), running.bootstrap.into());
     let topics: Vec<_> =
         plan.topics.iter().enumerate().filter(|(_, t)| t.produce).map(|(at, t)| (at, t.name.clone())).collect();
+    let partitions: Vec<u32> = running.cluster.topics.iter().map(|topic| topic.partitions).collect();
     let wire = Arc::new(Wire::default());
     let mut clients = Vec::new();
     for _ in 0..stream.clients {
         clients.push(Client::new(ClientSetup {
             settings: &settings,
             topics: &topics,
+            partitions: &partitions,
             flow: index,
             paced: flow.schedule.is_paced(),
             clock: shared.clock.clone(),

@@ -8,7 +8,6 @@ use super::counters::Registry;
 use super::log::Log;
 use super::operations::Operations;
 use super::stop::Stop;
-use crate::kafka::TopicFacts;
 use crate::measure::RunClock;
 use crate::plan::Topic;
 
@@ -17,7 +16,6 @@ pub(super) struct Shared {
     pub(super) clock: RunClock,
     pub(super) stop: Stop,
     pub(super) topics: Vec<Topic>,
-    pub(super) facts: Vec<TopicFacts>,
     pub(super) operations: Operations,
     pub(super) counters: Registry,
     pub(super) checks: Registry,

@@ -205,7 +205,7 @@ impl Host for StreamHost {
     }
 
     fn partition_count(&mut self, of: u32) -> Result<u32, String> {
-        Ok(self.shared.facts[self.topic(of)?].partitions)
+        Ok(self.lane.client().partition_count(self.topic(of)?))
     }
 
     fn share(&mut self, bytes: &[u8]) -> Result<u32, String> {

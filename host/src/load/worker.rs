@@ -13,6 +13,8 @@ use crate::measure::{Measure, Tag};
 
 /// How long a worker sleeps before it asks again whether the run is ending.
 const SLICE_NS: u64 = 50_000_000;
+/// The shortest sleep: at high rates a few iterations then share one waking and one call. It bounds lateness, too.
+const NAP_NS: u64 = 50_000;
 
 /// Where workers wait until all are set up.
 #[derive(Debug, Default)]
@@ -85,14 +87,20 @@ impl Worker {
         instance.host().begin_life();
         let mut done = Done::default();
         let mut instances = 1;
+        // a trapped instance can't be called again
+        let mut broken = false;
         while !self.shared.stop.is_ending() {
             match self.next(&done, instance.host()) {
                 Next::Done => break,
                 Next::Wait(until_ns) => self.sleep(until_ns, instance.host()),
                 Next::Run { first, count } => match self.call(&mut instance, &mut done, first, count) {
-                    Flow::Go => {}
-                    Flow::Leave => break,
-                    Flow::Replace => {
+                    Then::GoOn => {}
+                    Then::Leave => break,
+                    Then::LeaveBroken => {
+                        broken = true;
+                        break;
+                    }
+                    Then::Replace => {
                         let mut host = instance.into_host();
                         host.tick(false);
                         match self.instance_again(host, instances) {
@@ -106,8 +114,8 @@ impl Worker {
             instance.host().tick(false);
         }
         self.count_missed(&done);
-        if let Err(error) = instance.teardown() {
-            self.note(&error);
+        if !broken && let Err(error) = instance.teardown() {
+            self.trapped(&error);
         }
         instance.host().tick(true);
     }
@@ -190,13 +198,13 @@ impl Worker {
 
     fn sleep(&self, until_ns: u64, host: &mut StreamHost) {
         let now_ns = self.shared.clock.now_ns();
-        let nanos = until_ns.saturating_sub(now_ns).min(SLICE_NS);
+        let nanos = until_ns.saturating_sub(now_ns).clamp(NAP_NS, SLICE_NS);
         std::thread::sleep(Duration::from_nanos(nanos));
         host.now.idle_ns += self.shared.clock.now_ns() - now_ns;
     }
 
     /// One call of the guest's `iterate`, and its account.
-    fn call(&self, instance: &mut Instance<StreamHost>, done: &mut Done, first: u64, count: u32) -> Flow {
+    fn call(&self, instance: &mut Instance<StreamHost>, done: &mut Done, first: u64, count: u32) -> Then {
         let (result, spent) = instance.iterate(first, count);
         let host = instance.host();
         let messages = host.take_messages();
@@ -225,29 +233,33 @@ impl Worker {
         match result {
             Ok(answer) => {
                 answer.texts.iter().for_each(|text| self.flow.failed_texts.add(text));
-                if answer.ran < count { Flow::Leave } else { Flow::Go }
+                if answer.ran < count { Then::Leave } else { Then::GoOn }
             }
             Err(GuestError::Failed(text)) => {
                 self.flow.failed_texts.add(&text);
-                Flow::Go
+                Then::GoOn
             }
-            Err(GuestError::Stopped) => Flow::Leave,
+            Err(GuestError::Stopped) => Then::LeaveBroken,
             Err(error @ GuestError::EndRun(_)) => {
                 self.shared.stop.end_because(Ended::Failed(format!("{error} ({})", self.who())));
-                Flow::Leave
+                Then::LeaveBroken
             }
-            Err(error) => {
-                if self.note(&error) > self.traps_allowed {
-                    let allowed = match self.traps_allowed {
-                        0 => "no trap is allowed (limits.traps = 0)".to_owned(),
-                        n => format!("more than the {n} traps that limits.traps allows"),
-                    };
-                    self.shared.stop.end_because(Ended::Failed(format!("{error} ({}); {allowed}", self.who())));
-                    return Flow::Leave;
-                }
-                Flow::Replace
-            }
+            Err(error) if self.trapped(&error) => Then::Replace,
+            Err(_) => Then::LeaveBroken,
         }
+    }
+
+    /// Counts a trap; answers whether the run survives it.
+    fn trapped(&self, error: &GuestError) -> bool {
+        let survives = self.note(error) <= self.traps_allowed;
+        if !survives {
+            let allowed = match self.traps_allowed {
+                0 => "no trap is allowed (limits.traps = 0)".to_owned(),
+                n => format!("more than the {n} traps that limits.traps allows"),
+            };
+            self.shared.stop.end_because(Ended::Failed(format!("{error} ({}); {allowed}", self.who())));
+        }
+        survives
     }
 
     /// Counts a trap; answers how many there have been.
@@ -285,10 +297,14 @@ impl Worker {
 }
 
 /// What follows a call.
-enum Flow {
-    Go,
-    Replace,
+enum Then {
+    GoOn,
+    /// The worker has nothing left to do.
     Leave,
+    /// The same, and its instance can't be called again.
+    LeaveBroken,
+    /// With a new instance.
+    Replace,
 }
 
 /// Sleeps end when they are asked to, not up to 50 µs later.

@@ -86,7 +86,11 @@ impl Parameters {
         };
         let name = name.trim();
         let given = self.find(name).and_then(|parameter| {
-            parameter.value = Some(Value::from_text(parameter.kind, text)?);
+            let value = Value::from_text(parameter.kind, text).map_err(|error| match &parameter.value {
+                Some(default) if error.hint().is_none() => error.with_hint(format!("its default is {default}")),
+                _ => error,
+            });
+            parameter.value = Some(value?);
             parameter.origin = Origin::Param;
             Ok(())
         });

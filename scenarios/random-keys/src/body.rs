@@ -1,4 +1,4 @@
-//! Values: fresh bytes for each message, or slices of a pool that khost keeps once for all workers.
+//! Values: fresh bytes for each message, or slices of a pool: copied, or kept once by khost for all workers.
 //!
 //! A compressible value is random bytes and zeros. A fresh one has its zeros at the end, so its share is exact to the byte.
 //! The pool alternates the two in short blocks, so a slice's share is right to within a block, and on average.
@@ -8,15 +8,20 @@ use khost_guest::prelude::*;
 
 use crate::Sizes;
 
-#[derive(Clone, Copy)]
 pub enum Bodies {
     /// `random` is the share of a value that is random bytes.
-    Fresh {
-        random: f64,
-    },
-    Repeated {
-        pool: Body,
-    },
+    Fresh { random: f64 },
+    /// A pool of this worker's, copied into each message.
+    Copied { pool: Vec<u8> },
+    /// A pool that khost keeps, sent without a copy.
+    Repeated { pool: Body },
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Fresh,
+    Copied,
+    Repeated,
 }
 
 /// Of the pool, in bytes: long enough for a compressor to find the zeros, short beside a value.
@@ -29,20 +34,27 @@ impl Bodies {
             return Err(format!("parameter `compressibility` is {compressibility}; it must be from 0 to 1").into());
         }
         let random = 1.0 - compressibility;
-        if !run::choice("bodies", &[("fresh", false), ("repeated", true)])? {
+        let kind =
+            run::choice("bodies", &[("fresh", Kind::Fresh), ("copied", Kind::Copied), ("repeated", Kind::Repeated)])?;
+        if kind == Kind::Fresh {
             return Ok(Bodies::Fresh { random });
         }
         let size: u32 = run::param("pool-size")?;
         if size < sizes.max {
             return Err(format!("parameter `pool-size` ({size}) is below `max-size` ({})", sizes.max).into());
         }
-        Ok(Bodies::Repeated { pool: Body::share(&pool(size as usize, random)) })
+        let pool = pool(size as usize, random);
+        Ok(if kind == Kind::Copied { Bodies::Copied { pool } } else { Bodies::Repeated { pool: Body::share(&pool) } })
     }
 
-    pub fn add_to(self, message: Message<'_>, size: u32, rng: &mut Rng) {
+    pub fn add_to(&self, message: Message<'_>, size: u32, rng: &mut Rng) {
         match self {
             Bodies::Fresh { random } => {
-                message.value_fill(size as usize, |value| rng.fill(&mut value[..part(size as usize, random)]));
+                message.value_fill(size as usize, |value| rng.fill(&mut value[..part(size as usize, *random)]));
+            }
+            Bodies::Copied { pool } => {
+                let start = rng.between(0, pool.len() as u32 - size) as usize;
+                message.value(&pool[start..start + size as usize]);
             }
             Bodies::Repeated { pool } => {
                 let start = rng.between(0, pool.length() - size);

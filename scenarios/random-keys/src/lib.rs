@@ -1,7 +1,7 @@
 //! The field's producer experiment: random records of 250 to 750 bytes, as fast as they go or at a rate.
 //!
 //! Each iteration is one message. It draws from the worker's [`Rng`] in this order: the key, the size, then the body's
-//! bytes (fresh) or its place in the pool (repeated). Nothing is allocated for a message.
+//! bytes (fresh) or its place in the pool (copied, repeated). Nothing is allocated for a message.
 
 mod body;
 mod key;

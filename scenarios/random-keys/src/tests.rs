@@ -48,7 +48,7 @@ fn zeros(message: &Sent) -> f64 {
 
 #[test]
 fn sizes_are_even_between_the_bounds() {
-    for bodies in ["fresh", "repeated"] {
+    for bodies in ["fresh", "copied", "repeated"] {
         let sent = sent(&[("bodies", bodies)], 20_000);
         let sizes: Vec<usize> = sent.iter().map(|message| value(message).len()).collect();
         assert_eq!((sizes.iter().min(), sizes.iter().max()), (Some(&250), Some(&750)), "{bodies}");
@@ -98,7 +98,7 @@ fn the_partitioner_chooses() {
 
 #[test]
 fn compressibility_is_the_share_of_zeros() {
-    for bodies in ["fresh", "repeated"] {
+    for bodies in ["fresh", "copied", "repeated"] {
         for share in ["0", "0.25", "0.5", "0.9", "1"] {
             let sent = sent(&[("bodies", bodies), ("compressibility", share)], 2_000);
             let expected: f64 = share.parse().expect("a number");
@@ -146,7 +146,7 @@ fn wrong_parameters_are_refused_by_name() {
         (&[("min-size", "-1")], "parameter `min-size` is `-1`; it must be a whole number from 0 to 4294967295"),
         (&[("key", "sets")], "parameter `key` is `sets`; it must be one of none, random, set"),
         (&[("key", "set"), ("key-count", "0")], "parameter `key-count` is 0; a set has at least one key"),
-        (&[("bodies", "old")], "parameter `bodies` is `old`; it must be one of fresh, repeated"),
+        (&[("bodies", "old")], "parameter `bodies` is `old`; it must be one of fresh, copied, repeated"),
         (&[("bodies", "repeated"), ("pool-size", "749")], "parameter `pool-size` (749) is below `max-size` (750)"),
         (&[("compressibility", "1.5")], "parameter `compressibility` is 1.5; it must be from 0 to 1"),
     ];
