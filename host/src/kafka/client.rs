@@ -1,4 +1,4 @@
-//! One producer: librdkafka's handle, its topics, and the thread that takes its reports.
+//! One producer: librdkafka's handle, its topics, and what waits for its reports.
 
 use std::ffi::{CString, c_char};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::allocator;
 use super::deliver::Waiting;
 use super::partitions::Partitions;
-use super::poller::{Complaints, Poller};
+use super::reports::{Complaints, Reports};
 use super::settings::{ClientSettings, Conf, SettingsError, held};
 use super::wire::{Wire, owned};
 use crate::measure::{RunClock, Sample};
@@ -63,7 +63,8 @@ pub struct Client {
     /// Messages outstanding at which waiting workers are woken.
     wake_below: usize,
     closing: AtomicBool,
-    poller: Mutex<Option<JoinHandle<()>>>,
+    pub(super) reports: Reports,
+    thread: Mutex<Option<JoinHandle<()>>>,
     /// The callbacks count here.
     _wire: Arc<Wire>,
 }
@@ -74,7 +75,7 @@ unsafe impl Send for Client {}
 unsafe impl Sync for Client {}
 
 impl Client {
-    /// Makes the producer and starts its poller.
+    /// Makes the producer and starts the thread that takes its reports.
     ///
     /// # Errors
     /// Settings that librdkafka does not take, alone or together. Brokers are not asked yet.
@@ -112,18 +113,13 @@ impl Client {
             room: Room::default(),
             wake_below: queue_messages(setup.settings) * 3 / 4,
             closing: AtomicBool::new(false),
-            poller: Mutex::new(None),
+            // SAFETY: the handle is live, and destroyed with the client.
+            reports: unsafe { Reports::new(rk, setup.flow, setup.paced, setup.clock, setup.samples, setup.complaints) },
+            thread: Mutex::new(None),
             _wire: setup.wire,
         });
-        let poller = Poller {
-            client: client.clone(),
-            flow: setup.flow,
-            paced: setup.paced,
-            clock: setup.clock,
-            samples: setup.samples,
-            complaints: setup.complaints,
-        };
-        *client.poller.lock().unwrap_or_else(PoisonError::into_inner) = Some(poller.start());
+        let thread = Reports::start_thread(client.clone());
+        *client.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(client)
     }
 
@@ -171,12 +167,12 @@ impl Client {
         self.drain(Instant::now() + Duration::from_secs(2), || false);
     }
 
-    /// Ends the poller: it hands over what it has recorded. Nothing may be produced any more.
+    /// Ends the client's thread: it hands over what was recorded. Nothing may be produced any more.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Release);
-        let poller = self.poller.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(poller) = poller {
-            poller.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
     }
 
@@ -186,7 +182,21 @@ impl Client {
 
     /// Waits until reports have freed places in the queue, at most this long.
     pub(super) fn wait_for_room(&self, at_most: Duration) {
-        self.room.wait(at_most);
+        if self.reports.paced {
+            return self.room.wait(at_most);
+        }
+        let until = Instant::now() + at_most;
+        while self.outstanding() > self.wake_below && Instant::now() < until {
+            self.reports.take(self, 1);
+        }
+    }
+
+    /// Records the reports that are there, where that is for the workers to do.
+    #[inline]
+    pub(super) fn take_reports(&self) {
+        if !self.reports.paced {
+            while self.reports.take(self, 0) {}
+        }
     }
 
     /// Says that reports have freed places in the queue. Waiting workers are woken once a fair part of it is free:
@@ -205,19 +215,20 @@ fn queue_messages(settings: &ClientSettings) -> usize {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // SAFETY: the poller has ended, as it held a reference; nobody else has one. Outstanding messages were given up.
+        // SAFETY: the thread has ended, as it held a reference; nobody else has one. Outstanding messages were given up.
         unsafe {
             rd::rd_kafka_purge(
                 self.rk,
                 rd::RD_KAFKA_PURGE_F_QUEUE | rd::RD_KAFKA_PURGE_F_INFLIGHT | rd::RD_KAFKA_PURGE_F_NON_BLOCKING,
             );
+            self.reports.release();
             self.topics.iter().filter(|topic| !topic.is_null()).for_each(|topic| rd::rd_kafka_topic_destroy(*topic));
             rd::rd_kafka_destroy(self.rk);
         }
     }
 }
 
-/// Where workers wait while the queue is full. The poller only takes the lock when somebody waits.
+/// Where workers wait while the queue is full. Who makes room only takes the lock when somebody waits.
 #[derive(Debug, Default)]
 struct Room {
     anybody: AtomicBool,

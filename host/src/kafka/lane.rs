@@ -180,6 +180,7 @@ impl Lane {
                 self.rejected.extend(given_up);
             }
         }
+        self.client.take_reports();
     }
 
     /// A record with headers or a timestamp, which `rd_kafka_produce_batch` can't carry.

@@ -1,6 +1,6 @@
 //! Everything that speaks Kafka: addresses, settings, the checks before a run, the embedded broker, and the clients.
 //!
-//! The message path (`client`, `lane`, `poller`) is on librdkafka's C interface; what happens once a run uses rdkafka.
+//! The message path (`client`, `lane`, `reports`) is on librdkafka's C interface; what happens once a run uses rdkafka.
 
 mod addresses;
 mod allocator;
@@ -10,8 +10,8 @@ mod embedded;
 mod errors;
 mod lane;
 mod partitions;
-mod poller;
 mod preflight;
+mod reports;
 mod settings;
 mod wire;
 
