@@ -28,7 +28,7 @@ enum Command {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    the run passed
-  1    the run failed: messages or iterations failed, or the scenario trapped more often than allowed
+  1    the run failed: messages or iterations failed, or a scenario trapped
   2    bad input: the command line, the manifest, a profile or the scenario
   3    Kafka can't be reached, or refused
   99   a threshold was missed (reserved)

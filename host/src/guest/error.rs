@@ -77,10 +77,10 @@ pub enum GuestError {
         limit_ms: u64,
     },
     /// It wanted more memory than it may have, and stopped.
-    #[error("the scenario ran out of memory: an instance may have {limit_mib} MiB (limits.memory)")]
+    #[error("the scenario ran out of memory: an instance may have {} (limits.memory)", crate::plan::format_bytes(*.limit_bytes))]
     Memory {
         /// The limit.
-        limit_mib: u64,
+        limit_bytes: u64,
     },
     /// WebAssembly stopped it.
     #[error("the scenario trapped: {0}")]

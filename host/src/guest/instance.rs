@@ -226,7 +226,7 @@ fn explain<H>(error: &wasmtime::Error, state: &mut State<H>, limits: GuestLimits
     }
     match error.downcast_ref::<Trap>() {
         Some(Trap::Interrupt) => GuestError::Overrun { limit_ms: limits.call_ns * factor / 1_000_000 },
-        _ if state.memory.refused => GuestError::Memory { limit_mib: limits.memory_bytes >> 20 },
+        _ if state.memory.refused => GuestError::Memory { limit_bytes: limits.memory_bytes },
         Some(trap) => {
             GuestError::Trap(clip(&format!("{}{}", trap.to_string().trim_start_matches("wasm trap: "), place(error))))
         }

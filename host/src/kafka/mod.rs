@@ -4,6 +4,7 @@
 
 mod addresses;
 mod allocator;
+mod broker_version;
 mod client;
 mod deliver;
 mod embedded;

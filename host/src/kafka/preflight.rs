@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
@@ -15,6 +15,7 @@ use rdkafka::producer::{BaseProducer, DeliveryResult, Producer, ProducerContext}
 use serde::Serialize;
 use thiserror::Error;
 
+use super::broker_version::{self, ApiVersions};
 use super::{Address, Addresses, ClientSettings};
 use crate::plan::{Topic, nearest};
 
@@ -24,6 +25,8 @@ const CONNECT: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(6);
 /// How long one question may take; between two, complaints are heard.
 const ASK: Duration = Duration::from_secs(1);
+/// More log lines than librdkafka writes for the first connections.
+const MOST_EVENTS: u32 = 1_000;
 /// Different complaints that are kept.
 const MOST_COMPLAINTS: usize = 5;
 /// How long a topic just created may take to be known to every broker.
@@ -34,6 +37,8 @@ const SPREAD: Duration = Duration::from_secs(20);
 pub struct Cluster {
     /// Its brokers.
     pub brokers: Vec<Broker>,
+    /// The release of the broker that answered first, judged by the requests that it speaks, such as `4.1 or newer`.
+    pub kafka: Option<&'static str>,
     /// The plan's topics, in the plan's order.
     pub topics: Vec<TopicFacts>,
     /// What a person should know before the run.
@@ -117,6 +122,8 @@ pub enum PreflightError {
     Create {
         /// In Kafka.
         name: String,
+        /// In the manifest.
+        key: String,
         /// The broker's or librdkafka's words.
         reason: String,
     },
@@ -151,7 +158,9 @@ impl PreflightError {
             PreflightError::MissingTopic { key, .. } => format!(
                 "create it, correct its name (--set topics.{key}.name=… or --param prefix=…), or let khost create it: --set topics.{key}.partitions=12"
             ),
-            PreflightError::Create { .. } => "create it with your own tools, or ask for the right to".into(),
+            PreflightError::Create { key, .. } => format!(
+                "correct topics.{key}.partitions, .replication or .config, create it with your own tools, or ask for the right to"
+            ),
             PreflightError::Topic { .. } => "look at the topic with kafka-topics --describe".into(),
             PreflightError::Settings(_) => "correct the setting in [kafka], the profile or -X".into(),
         }
@@ -160,19 +169,30 @@ impl PreflightError {
 
 /// Keeps what librdkafka says.
 #[derive(Default, Clone)]
-struct Listener(Arc<Mutex<Vec<String>>>);
+struct Listener(Arc<Mutex<Heard>>);
+
+#[derive(Default)]
+struct Heard {
+    complaints: Vec<String>,
+    versions: ApiVersions,
+}
 
 impl Listener {
     fn hear(&self, text: &str) {
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = text.split_once("]: ").map_or(text, |(_, rest)| rest).to_owned();
-        if said.len() < MOST_COMPLAINTS && !said.contains(&text) {
-            said.push(text);
+        let complaints = &mut self.lock().complaints;
+        if complaints.len() < MOST_COMPLAINTS && !complaints.contains(&text) {
+            complaints.push(text);
         }
     }
 
-    fn said(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Hears all that librdkafka has said so far; a log line is an event, and a poll takes one at a time.
+    fn listen(&self, client: &BaseProducer<Listener>) {
+        (0..MOST_EVENTS).for_each(|_| client.poll(Duration::ZERO));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -180,6 +200,8 @@ impl ClientContext for Listener {
     fn log(&self, level: RDKafkaLogLevel, _facility: &str, text: &str) {
         if (level as i32) <= RDKafkaLogLevel::Error as i32 {
             self.hear(text);
+        } else if let Some((api, newest)) = broker_version::read(text) {
+            self.lock().versions.insert(api, newest);
         }
     }
 
@@ -204,7 +226,7 @@ pub fn preflight(
     embedded: bool,
 ) -> Result<Cluster, PreflightError> {
     reach_any(addresses)?;
-    let metadata = first_answer(addresses, settings)?;
+    let (metadata, kafka) = first_answer(addresses, settings)?;
     reach_brokers(addresses, &metadata)?;
     let admin = admin(&addresses.to_string(), settings)?;
     let mut created = Vec::new();
@@ -237,23 +259,30 @@ pub fn preflight(
         .iter()
         .map(|b| Broker { id: b.id(), address: format!("{}:{}", b.host(), b.port()) })
         .collect();
-    Ok(Cluster { brokers, topics: facts, warnings })
+    Ok(Cluster { brokers, kafka, topics: facts, warnings })
 }
 
 /// The cluster's own description. A client that hears what goes wrong asks for it.
-fn first_answer(addresses: &Addresses, settings: &ClientSettings) -> Result<Metadata, PreflightError> {
+fn first_answer(
+    addresses: &Addresses,
+    settings: &ClientSettings,
+) -> Result<(Metadata, Option<&'static str>), PreflightError> {
     let listener = Listener::default();
-    let asker: BaseProducer<Listener> =
-        BaseProducer::from_config_and_context(&config(&addresses.to_string(), settings), listener.clone())
-            .map_err(|error| PreflightError::Settings(error.to_string()))?;
+    let mut config = config(&addresses.to_string(), settings);
+    config.set("debug", "feature").set_log_level(RDKafkaLogLevel::Debug);
+    let asker: BaseProducer<Listener> = BaseProducer::from_config_and_context(&config, listener.clone())
+        .map_err(|error| PreflightError::Settings(error.to_string()))?;
     let until = Instant::now() + ANSWER;
     loop {
         let error = match asker.client().fetch_metadata(None, ASK) {
-            Ok(metadata) => return Ok(metadata),
+            Ok(metadata) => {
+                listener.listen(&asker);
+                return Ok((metadata, broker_version::release(&listener.lock().versions)));
+            }
             Err(error) => error,
         };
-        asker.poll(Duration::ZERO);
-        let complaints = listener.said();
+        listener.listen(&asker);
+        let complaints = listener.lock().complaints.clone();
         // librdkafka leaves the bootstrap address once it knows the brokers' own
         if let Some((id, address, reason)) = complaints.iter().find_map(|text| broker_complaint(text)) {
             let bootstrap = addresses.to_string();
@@ -383,7 +412,7 @@ fn ensure(
         new = new.set(name, value);
     }
     let options = AdminOptions::new().operation_timeout(Some(ANSWER)).request_timeout(Some(ANSWER));
-    let fail = |reason: String| PreflightError::Create { name: topic.name.clone(), reason };
+    let fail = |reason: String| PreflightError::Create { name: topic.name.clone(), key: topic.key.clone(), reason };
     let results = pollster::block_on(admin.create_topics([&new], &options)).map_err(|error| fail(error.to_string()))?;
     match results.into_iter().next() {
         Some(Err((_, code))) if code != rdkafka::types::RDKafkaErrorCode::TopicAlreadyExists => {

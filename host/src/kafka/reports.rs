@@ -18,7 +18,7 @@ use rdkafka_sys::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR;
 use super::client::Client;
 use super::deliver::Acknowledgement;
 use super::wire::owned;
-use crate::measure::{DeliveryInterval, Measure, RunClock, Sample, Tag};
+use crate::measure::{DeliveryInterval, Measure, Refuser, RunClock, Sample, Tag};
 
 /// How long the client's thread waits for a report; an upper bound of how late a quiet second is handed over.
 const PATIENCE_MS: i32 = 100;
@@ -220,7 +220,7 @@ impl Recorder {
                 one.good(Measure::Response, response_us);
             }
         } else {
-            *self.now.failures.entry(message.err as i32).or_default() += 1;
+            *self.now.failures.entry((Refuser::Broker, message.err as i32)).or_default() += 1;
             let one = self.now.operations.of(operation);
             // SAFETY: as the caller says.
             match unsafe { rd::rd_kafka_message_status(message) } {

@@ -30,7 +30,9 @@ impl Conf {
     pub(super) fn new(settings: &ClientSettings) -> Result<Self, SettingsError> {
         // SAFETY: it has no preconditions.
         let conf = Conf(unsafe { rd::rd_kafka_conf_new() });
-        for (name, value) in settings {
+        // librdkafka's log comes as events, not as lines on stderr
+        let own = [("log.queue".to_owned(), "true".to_owned())];
+        for (name, value) in settings.iter().chain(own.iter().map(|(name, value)| (name, value))) {
             let fail = |reason: String| {
                 let value = if crate::plan::is_secret(name) { "…".into() } else { value.clone() };
                 SettingsError { name: name.clone(), value, reason }
@@ -92,7 +94,7 @@ unsafe fn take_dump(pairs: *mut *const c_char, count: usize) -> ClientSettings {
     // SAFETY: as the caller says.
     let text = |at: usize| unsafe { owned(*pairs.add(at)) };
     let all = (0..count / 2).map(|at| (text(2 * at), text(2 * at + 1)));
-    let told = all.filter(|(name, value)| !value.is_empty() && value != "inherit" && !is_pointer(name));
+    let told = all.filter(|(name, value)| !value.is_empty() && value != "inherit" && crate::plan::for_producers(name));
     let mask = |(name, value): (String, String)| {
         let value = if crate::plan::is_secret(&name) { "…".into() } else { value };
         (KNOWN_AS.iter().find(|(own, _)| *own == name).map_or(name, |(_, known)| (*known).into()), value)
@@ -112,8 +114,3 @@ const KNOWN_AS: [(&str, &str); 6] = [
     ("metadata.broker.list", "bootstrap.servers"),
     ("message.timeout.ms", "delivery.timeout.ms"),
 ];
-
-/// Callbacks and their like, which a dump shows as addresses.
-fn is_pointer(name: &str) -> bool {
-    name.ends_with("_cb") || ["opaque", "default_topic_conf", "interceptors", "enabled_events"].contains(&name)
-}

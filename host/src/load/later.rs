@@ -90,7 +90,7 @@ fn run(shared: &Shared, flow: &FlowRun, mut lane: Lane, samples: &Sender<Sample>
                 waiting.push(Reverse(entry));
                 break;
             }
-            send(shared, &mut lane, entry.2, &mut work);
+            send(shared, flow, &mut lane, entry.2, &mut work);
         }
         if work.all_sent > 0 {
             // the collector outlives this thread
@@ -100,7 +100,7 @@ fn run(shared: &Shared, flow: &FlowRun, mut lane: Lane, samples: &Sender<Sample>
     flow.delayed_dropped.fetch_add(waiting.len() as u64, Relaxed);
 }
 
-fn send(shared: &Shared, lane: &mut Lane, message: Delayed, work: &mut WorkInterval) {
+fn send(shared: &Shared, flow: &FlowRun, lane: &mut Lane, message: Delayed, work: &mut WorkInterval) {
     let headers: Vec<_> = message.headers.iter().map(|(name, value)| (name.as_slice(), value.as_deref())).collect();
     let record = Record {
         topic: message.topic,
@@ -127,7 +127,8 @@ fn send(shared: &Shared, lane: &mut Lane, message: Delayed, work: &mut WorkInter
     let mut rejected = Vec::new();
     lane.take_rejected(&mut rejected);
     for one in rejected {
-        work.reject(lane.settle(&one), one.tag, one.code);
+        let now_us = shared.clock.now_us();
+        work.reject(lane.settle(&one), one.tag, one.code, now_us - began, flow.schedule.is_paced().then_some(now_us));
     }
     work.blocked_ns += lane.take_blocked().as_nanos() as u64;
 }

@@ -454,7 +454,7 @@ impl Watch<'_, '_> {
         }
         if self.told.elapsed() >= PROGRESS {
             self.told = Instant::now();
-            let live = self.collector.look();
+            let live = self.collector.look(self.shared.clock.now_us());
             let progress = Progress { elapsed: self.began.elapsed(), draining, share: self.share(&live), live };
             self.observer.progress(&progress);
         }

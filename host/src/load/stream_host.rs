@@ -260,6 +260,7 @@ impl Host for StreamHost {
                 .ok_or_else(|| format!("more than {} messages are waited for at once", Tag::SLOTS))?,
         };
         self.call.pushed += 1;
+        self.now.keyed |= key.is_some();
         self.now.all_sent += 1;
         if !tag.is_warm_up() {
             match self.call.measured.last_mut() {
@@ -295,7 +296,7 @@ impl Host for StreamHost {
         self.lane.take_rejected(&mut self.call.rejected);
         for one in self.call.rejected.drain(..) {
             let operation = self.lane.settle(&one);
-            self.now.reject(operation, one.tag, one.code);
+            self.now.reject(operation, one.tag, one.code, took_us, self.flow.schedule.is_paced().then_some(now_us));
         }
         let Sending::Deliver(timeout) = self.call.sending else { return Ok(Vec::new()) };
         let delivery = self.call.delivery.take().expect("`begin` made it");

@@ -21,7 +21,7 @@ pub struct Totals {
 pub struct FlowTotals {
     /// By the operation's number.
     pub operations: BTreeMap<u32, OperationInterval>,
-    /// Failed messages by librdkafka's code.
+    /// Failed messages by who refused them and librdkafka's code.
     pub failures: Failures,
     /// Acknowledged messages by topic (its number in the plan) and partition.
     pub partitions: Vec<Vec<u64>>,
@@ -53,6 +53,8 @@ pub struct FlowTotals {
     pub wall_ns: u64,
     /// Calls into guests.
     pub calls: u64,
+    /// Whether any message had a key.
+    pub keyed: bool,
     /// When the first measured message was handed over, on the run's clock.
     pub first_sent_us: Option<u64>,
     /// When the last measured iteration returned, on the run's clock; 0 for none.
@@ -81,6 +83,7 @@ impl Default for FlowTotals {
             idle_ns: 0,
             wall_ns: 0,
             calls: 0,
+            keyed: false,
             first_sent_us: None,
             last_iteration_us: 0,
             last_acknowledged_us: 0,
@@ -118,6 +121,7 @@ impl FlowTotals {
         self.idle_ns += work.idle_ns;
         self.wall_ns += work.wall_ns;
         self.calls += work.calls;
+        self.keyed |= work.keyed;
         self.last_iteration_us = self.last_iteration_us.max(work.last_iteration_us);
         self.first_sent_us = match (self.first_sent_us, work.first_sent_us) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
@@ -181,7 +185,7 @@ fn latency(one: &OperationInterval) -> Option<&Histogram<u64>> {
     one.good[Measure::Response as usize].as_deref().or(one.good[Measure::Service as usize].as_deref())
 }
 
-/// What a progress line shows; warm-up is in it.
+/// What a progress line shows; warm-up is in the counts.
 #[derive(Debug, Default, Clone)]
 pub struct Live {
     /// Messages handed over so far.
@@ -190,13 +194,35 @@ pub struct Live {
     pub acknowledged: u64,
     /// Messages failed so far.
     pub failed: u64,
-    /// Bytes acknowledged so far.
-    pub bytes: u64,
-    /// Durations since somebody last looked: response, or service where there is no intended time.
-    pub recent: Option<Histogram<u64>>,
+    /// The last seconds of the run's clock that all threads have handed over, oldest first.
+    pub seconds: Vec<LiveSecond>,
 }
 
-impl Live {
+/// One second of a run.
+#[derive(Debug, Default, Clone)]
+pub struct LiveSecond {
+    /// Messages acknowledged in it.
+    pub acknowledged: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Measured durations: response, or service where there is no intended time.
+    pub latency: Option<Histogram<u64>>,
+}
+
+/// Seconds that are kept.
+const MOST_SECONDS: usize = 8;
+/// A second is whole when the clock is this much further: every thread hands over within a tenth of one.
+const WHOLE_AFTER_US: u64 = 300_000;
+
+#[derive(Debug, Default)]
+struct Gathering {
+    sent: u64,
+    acknowledged: u64,
+    failed: u64,
+    seconds: BTreeMap<u64, LiveSecond>,
+}
+
+impl Gathering {
     fn add(&mut self, sample: &Sample) {
         match sample {
             Sample::Work(work) => {
@@ -206,15 +232,27 @@ impl Live {
             Sample::Deliveries(d) => {
                 self.acknowledged += d.all_acknowledged;
                 self.failed += d.all_failed;
-                self.bytes += d.all_bytes;
+                let second = self.seconds.entry(d.second).or_default();
+                second.acknowledged += d.all_acknowledged;
+                second.bytes += d.all_bytes;
                 for latency in d.operations.some().filter_map(latency) {
-                    self.recent
+                    second
+                        .latency
                         .get_or_insert_with(new_histogram)
                         .add(latency)
                         .expect("all histograms have the same bounds");
                 }
+                while self.seconds.len() > MOST_SECONDS {
+                    self.seconds.pop_first();
+                }
             }
         }
+    }
+
+    fn look(&self, now_us: u64) -> Live {
+        let whole = now_us.saturating_sub(WHOLE_AFTER_US) / 1_000_000;
+        let seconds = self.seconds.range(..whole).map(|(_, second)| second.clone()).collect();
+        Live { sent: self.sent, acknowledged: self.acknowledged, failed: self.failed, seconds }
     }
 }
 
@@ -222,14 +260,14 @@ impl Live {
 #[derive(Debug)]
 pub struct Collector {
     thread: JoinHandle<Totals>,
-    live: Arc<Mutex<Live>>,
+    live: Arc<Mutex<Gathering>>,
 }
 
 impl Collector {
     /// Starts it for this many flows. It ends when every sender is gone.
     pub fn start(flows: usize) -> (Sender<Sample>, Self) {
         let (sender, receiver) = channel();
-        let live = Arc::new(Mutex::new(Live::default()));
+        let live = Arc::new(Mutex::new(Gathering::default()));
         let shared = live.clone();
         let thread = std::thread::Builder::new()
             .name("khost-collect".into())
@@ -238,11 +276,9 @@ impl Collector {
         (sender, Collector { thread, live })
     }
 
-    /// How far the run is; forgets the recent durations.
-    pub fn look(&self) -> Live {
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        let recent = live.recent.take();
-        Live { recent, ..live.clone() }
+    /// How far the run is at this time of its clock.
+    pub fn look(&self, now_us: u64) -> Live {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).look(now_us)
     }
 
     /// Waits for the last sample. All senders must be gone, or this waits for ever.
@@ -251,7 +287,7 @@ impl Collector {
     }
 }
 
-fn collect(flows: usize, receiver: Receiver<Sample>, live: &Mutex<Live>) -> Totals {
+fn collect(flows: usize, receiver: Receiver<Sample>, live: &Mutex<Gathering>) -> Totals {
     let mut totals = Totals::default();
     totals.flows.resize_with(flows, FlowTotals::default);
     for sample in receiver {

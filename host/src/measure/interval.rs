@@ -11,14 +11,23 @@ use super::{Measure, Tag, new_histogram};
 /// What goes to the collector.
 #[derive(Debug)]
 pub enum Sample {
-    /// From a client's poller.
+    /// From a client.
     Deliveries(DeliveryInterval),
     /// From a worker.
     Work(WorkInterval),
 }
 
-/// Failures by librdkafka's code; how many were measured.
-pub type Failures = BTreeMap<i32, u64>;
+/// Failed messages by who refused them and librdkafka's code.
+pub type Failures = BTreeMap<(Refuser, i32), u64>;
+
+/// Who refused a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refuser {
+    /// The client did not take it.
+    Client,
+    /// The broker did not, or nothing was heard in time.
+    Broker,
+}
 
 /// Counts and durations of one operation; warm-up is not in them.
 #[derive(Debug, Default)]
@@ -102,7 +111,7 @@ impl ByOperation {
     }
 }
 
-/// What a client's poller saw within one second of the run's clock.
+/// What a client reported within one second of the run's clock.
 #[derive(Debug, Default)]
 pub struct DeliveryInterval {
     /// The flow whose client it is.
@@ -178,15 +187,24 @@ pub struct WorkInterval {
     pub first_sent_us: Option<u64>,
     /// Calls into the guest.
     pub calls: u64,
+    /// Whether any message had a key.
+    pub keyed: bool,
 }
 
 impl WorkInterval {
-    /// Counts a message that the client did not take.
-    pub fn reject(&mut self, operation: u32, tag: Tag, code: i32) {
+    /// Counts a message that the client did not take. `took_us` is the time from the call to the refusal, `now_us` is
+    /// now, on the run's clock; an unpaced flow has no response.
+    pub fn reject(&mut self, operation: u32, tag: Tag, code: i32, took_us: u64, now_us: Option<u64>) {
         self.all_failed += 1;
-        if !tag.is_warm_up() {
-            *self.failures.entry(code).or_default() += 1;
-            self.operations.of(operation).failed += 1;
+        if tag.is_warm_up() {
+            return;
+        }
+        *self.failures.entry((Refuser::Client, code)).or_default() += 1;
+        let one = self.operations.of(operation);
+        one.failed += 1;
+        one.bad(Measure::Service, took_us);
+        if let Some(now_us) = now_us {
+            one.bad(Measure::Response, now_us.saturating_sub(tag.time_us()));
         }
     }
 }

@@ -8,7 +8,7 @@ use super::explain::explain;
 use super::limited_by::{Signs, limited_by};
 use crate::kafka::{Cluster, Code};
 use crate::load::{Ended, FlowRecord, Operation, RunRecord, Schedule};
-use crate::measure::{Distribution, MEASURES, Machine, Measure, OperationInterval};
+use crate::measure::{Distribution, MEASURES, Machine, Measure, OperationInterval, Refuser};
 use crate::plan::{Flow, FlowKind, Pace, Plan, format_duration};
 
 /// What is known besides the record.
@@ -36,12 +36,6 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     let plan = facts.plan;
     let mut warnings = plan.warnings.clone();
     warnings.extend(facts.cluster.warnings.iter().cloned());
-    if facts.embedded {
-        warnings.push(
-            "the embedded broker shares this process: the figures are the generator's, they say nothing of Kafka"
-                .into(),
-        );
-    }
     let throttle: BTreeMap<i32, BrokerThrottle> = throttle(&record);
     let wall_s = (record.load + record.drain).as_secs_f64();
     let cpu_s = record.cpu_ns as f64 / 1e9;
@@ -53,7 +47,7 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         flows.push(flow_result(flow, done, record.ended.is_some(), &record.operations, &facts.cluster));
     }
     for flow in &flows {
-        warnings.extend(client_warnings(flow));
+        warnings.extend(flow_warnings(flow));
     }
     let honesty = Honesty {
         limited_by: limit_of(&flows, cpu_use, record.machine_busy, &throttle),
@@ -164,11 +158,12 @@ fn flow_result(
         mb_per_s: counts.bytes as f64 / w.seconds / 1e6,
         mib_per_s: counts.bytes as f64 / w.seconds / f64::from(1 << 20),
     });
-    let failure = |(code, count): (&i32, &u64)| FailureLine {
-        code: *code,
-        name: Code(*code).name(),
-        text: explain(*code, &done.client_settings, &cluster.topics),
-        count: *count,
+    let failure = |(&(by, code), &count): (&(Refuser, i32), &u64)| FailureLine {
+        code,
+        name: Code(code).name(),
+        by: if by == Refuser::Client { "client" } else { "broker" },
+        text: explain(by, code, &done.client_settings, &cluster.topics),
+        count,
     };
     let wire = &done.wire;
     let share = |ns: u64| (totals.wall_ns > 0).then(|| ns as f64 / totals.wall_ns as f64);
@@ -176,6 +171,8 @@ fn flow_result(
     FlowResult {
         name: flow.name.clone(),
         kind: "stream",
+        measured: flow.measured,
+        keyed: totals.keyed,
         threads: stream.threads,
         clients: stream.clients,
         batch: stream.batch,
@@ -214,7 +211,8 @@ fn flow_result(
             request_bytes: wire.request_bytes,
             mean_request_bytes: (wire.requests > 0).then(|| wire.request_bytes as f64 / wire.requests as f64),
             mean_round_trip_us: (wire.responses > 0).then(|| wire.round_trip_us as f64 / wire.responses as f64),
-            compression_ratio: (wire.request_bytes > 0).then(|| totals.all_bytes as f64 / wire.request_bytes as f64),
+            compression_ratio: (wire.request_bytes > 0 && totals.all_failed == 0)
+                .then(|| totals.all_bytes as f64 / wire.request_bytes as f64),
         },
         workers: WorkerTime {
             guest: share(totals.guest_cpu_ns),
@@ -255,15 +253,21 @@ impl Span {
         Window { start_s, end_s, seconds: end_s - start_s }
     }
 
-    /// Iterations a second that were asked for, and that were begun.
+    /// Iterations a second that were asked for, and that were begun. Of `n` iterations at a rate of `r`, the last is due
+    /// after `(n - 1) / r`, and they stand for `n / r`.
     fn rates(&self, schedule: &Schedule, iterations: u64) -> (Option<f64>, Option<f64>) {
-        let over = |count: u64, until_ns: u64| {
-            let seconds = until_ns.saturating_sub(self.start_ns) as f64 / 1e9;
-            (seconds > 0.0 && iterations > 0).then(|| count as f64 / seconds)
-        };
-        let until_ns = self.planned_ns.max(self.last_iteration_ns);
+        let seconds = |until_ns: u64| until_ns.saturating_sub(self.start_ns) as f64 / 1e9;
         let due = schedule.count_within(self.planned_ns).zip(schedule.count_within(self.start_ns));
-        (due.and_then(|(by_end, before)| over(by_end - before, self.planned_ns)), over(iterations, until_ns))
+        let due = due.map(|(by_end, before)| (by_end - before) as f64);
+        let target = match schedule {
+            Schedule::Unpaced => None,
+            Schedule::Even(rate) => Some(rate.per_second()),
+            Schedule::Stages(_) => due.map(|due| due / seconds(self.planned_ns)),
+        };
+        let stand_for = due.zip(target).map_or(0.0, |(due, target)| due / target);
+        let took = seconds(self.last_iteration_ns).max(stand_for);
+        let is_some = |rate: &f64| rate.is_finite() && iterations > 0;
+        (target.filter(is_some), Some(iterations as f64 / took).filter(is_some))
     }
 }
 
@@ -321,11 +325,20 @@ fn spread(partitions: &[Vec<u64>], cluster: &Cluster) -> Vec<PartitionSpread> {
     .collect()
 }
 
-/// What a person who compares with Java's clients should know of the settings in force.
-fn client_warnings(flow: &FlowResult) -> Vec<String> {
+/// What a person should know who reads a flow's figures, or compares them with those of Java's clients.
+fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     let mut warnings = Vec::new();
+    if let (Some(target), Some(achieved)) = (flow.target_rate, flow.achieved_rate)
+        && achieved < target * 0.995
+    {
+        let held = achieved / target * 100.0;
+        warnings.push(format!(
+            "flow `{}` held only {held:.1} % of its rate: read wait and response, not service",
+            flow.name
+        ));
+    }
     let partitioner = flow.client.get("partitioner").map_or("consistent_random", String::as_str);
-    if !partitioner.starts_with("murmur2") {
+    if flow.keyed && !partitioner.starts_with("murmur2") {
         warnings.push(format!(
             "flow `{}`: partitioner {partitioner} places keys differently from Java's clients (-X partitioner=murmur2_random is as theirs)",
             flow.name
@@ -340,7 +353,8 @@ fn limit_of(
     machine_busy: Option<f64>,
     throttle: &BTreeMap<i32, BrokerThrottle>,
 ) -> LimitedBy {
-    let Some(flow) = flows.iter().max_by_key(|flow| flow.messages.acknowledged) else {
+    let measured = flows.iter().filter(|flow| flow.measured);
+    let Some(flow) = measured.max_by_key(|flow| flow.messages.acknowledged) else {
         return limited_by(&Signs::default());
     };
     let service = flow.operations.iter().filter_map(|o| o.measures.get(Measure::Service.info().name));

@@ -93,6 +93,10 @@ pub struct FlowResult {
     pub name: String,
     /// `stream`.
     pub kind: &'static str,
+    /// Whether it is what the run is about; `measured = false` in the manifest says that it is not.
+    pub measured: bool,
+    /// Whether any message had a key.
+    pub keyed: bool,
     /// Workers.
     pub threads: u32,
     /// Producers that they share.
@@ -103,7 +107,7 @@ pub struct FlowResult {
     pub pace: String,
     /// The stretch of time that the figures are of; null if nothing was measured.
     pub window: Option<Window>,
-    /// Iterations a second that were asked for, on average over the window; null for an unpaced flow.
+    /// Iterations a second that were asked for, of stages on average over the window; null for an unpaced flow.
     pub target_rate: Option<f64>,
     /// Iterations a second that were begun, over the window's schedule.
     pub achieved_rate: Option<f64>,
@@ -194,6 +198,8 @@ pub struct FailureLine {
     pub code: i32,
     /// The code's name.
     pub name: String,
+    /// `client` if it did not take the message, `broker` otherwise.
+    pub by: &'static str,
     /// What it means here.
     pub text: String,
     /// How many.
@@ -261,7 +267,7 @@ pub struct WireResult {
     pub mean_request_bytes: Option<f64>,
     /// Mean time from a request to its response, in microseconds; null without responses.
     pub mean_round_trip_us: Option<f64>,
-    /// Bytes of keys and values for each byte of requests: above 1 where compression won.
+    /// Bytes of keys and values for each byte of requests: above 1 where compression won; null where a message failed.
     pub compression_ratio: Option<f64>,
 }
 

@@ -1,6 +1,7 @@
 //! Why messages failed, in words that name the limit or the setting behind the code.
 
 use crate::kafka::{ClientSettings, Code, TopicFacts};
+use crate::measure::Refuser;
 
 const MSG_SIZE_TOO_LARGE: i32 = 10;
 const NOT_ENOUGH_REPLICAS: i32 = 19;
@@ -11,7 +12,7 @@ const PURGE_INFLIGHT: i32 = -151;
 const UNKNOWN_PARTITION: i32 = -190;
 
 /// What a code means in this run.
-pub(super) fn explain(code: i32, client: &ClientSettings, topics: &[TopicFacts]) -> String {
+pub(super) fn explain(by: Refuser, code: i32, client: &ClientSettings, topics: &[TopicFacts]) -> String {
     let setting = |name: &str| client.get(name).map_or("?", String::as_str).to_owned();
     let of_topics = |name: &str| {
         let values: Vec<String> =
@@ -19,11 +20,18 @@ pub(super) fn explain(code: i32, client: &ClientSettings, topics: &[TopicFacts])
         if values.is_empty() { "unknown".to_owned() } else { values.join(", ") }
     };
     let more = match code {
-        MSG_SIZE_TOO_LARGE => format!(
-            "the client's message.max.bytes is {} (checked before compression), the topic's max.message.bytes is {} (after it)",
-            setting("message.max.bytes"),
-            of_topics("max.message.bytes")
-        ),
+        MSG_SIZE_TOO_LARGE if by == Refuser::Client => {
+            return format!(
+                "larger than the client's message.max.bytes = {}, which is checked before compression",
+                setting("message.max.bytes")
+            );
+        }
+        MSG_SIZE_TOO_LARGE => {
+            return format!(
+                "larger than the topic's max.message.bytes, which is checked after compression: {}",
+                of_topics("max.message.bytes")
+            );
+        }
         INVALID_RECORD if topics.iter().any(TopicFacts::is_compacted) => {
             "a compacted topic needs a key in every record".into()
         }

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::numbers::{count, decimal, millis};
 use crate::load::{LogLine, Observer, Progress};
-use crate::measure::{Live, new_histogram};
+use crate::measure::{LiveSecond, new_histogram};
 
 /// How often a plain line comes.
 const PLAIN: Duration = Duration::from_secs(5);
@@ -15,10 +15,8 @@ const PLAIN: Duration = Duration::from_secs(5);
 /// Shows progress and the guests' log lines.
 pub struct Display {
     bar: Option<ProgressBar>,
+    /// When the last plain line came.
     told: Option<Instant>,
-    last: (f64, Live),
-    /// Durations since the last plain line.
-    recent: hdrhistogram::Histogram<u64>,
 }
 
 impl Display {
@@ -26,11 +24,11 @@ impl Display {
     pub fn new() -> Self {
         let capable = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let bar = capable.then(|| {
-            let style = ProgressStyle::with_template("{bar:24} {msg}").expect("a constant template");
+            let style = ProgressStyle::with_template("{bar:20} {wide_msg}").expect("a constant template");
             ProgressBar::with_draw_target(Some(1_000), ProgressDrawTarget::stderr())
                 .with_style(style.progress_chars("=> "))
         });
-        Display { bar, told: None, last: (0.0, Live::default()), recent: new_histogram() }
+        Display { bar, told: None }
     }
 
     /// A line for the person at the terminal.
@@ -48,24 +46,30 @@ impl Display {
         }
     }
 
-    fn words(&mut self, progress: &Progress) -> String {
+    /// Rates and percentiles are of the last whole seconds, at most `most` of them.
+    fn words(progress: &Progress, most: usize) -> String {
         let live = &progress.live;
-        let elapsed = progress.elapsed.as_secs_f64();
-        let (before, last) = std::mem::replace(&mut self.last, (elapsed, Live { recent: None, ..live.clone() }));
-        let seconds = (elapsed - before).max(0.001);
-        let rate = live.acknowledged.saturating_sub(last.acknowledged) as f64 / seconds;
-        let megabytes = live.bytes.saturating_sub(last.bytes) as f64 / seconds / 1e6;
-        let p99 = match self.recent.is_empty() {
-            true => "n/a".into(),
-            false => format!("{} ms", millis(self.recent.value_at_quantile(0.99) as f64)),
+        let last = &live.seconds[live.seconds.len().saturating_sub(most)..];
+        let rate = match last.len() {
+            0 => String::new(),
+            n => {
+                let sum = |of: fn(&LiveSecond) -> u64| last.iter().map(of).sum::<u64>() as f64 / n as f64;
+                format!(" ({}/s, {} MB/s)", decimal(sum(|s| s.acknowledged)), decimal(sum(|s| s.bytes) / 1e6))
+            }
         };
-        self.recent.reset();
+        let mut latency = new_histogram();
+        for second in last.iter().filter_map(|second| second.latency.as_ref()) {
+            latency.add(second).expect("all histograms have the same bounds");
+        }
+        let p99 = match latency.is_empty() {
+            true => String::new(),
+            false => format!(", p99 {} ms", millis(latency.value_at_quantile(0.99) as f64)),
+        };
         let draining = if progress.draining { ", draining" } else { "" };
+        let elapsed = progress.elapsed.as_secs();
         format!(
-            "{elapsed:.0} s: {} acknowledged ({}/s, {} MB/s), {} failed, p99 {p99}{draining}",
+            "{elapsed} s: {} acknowledged{rate}, {} failed{p99}{draining}",
             count(live.acknowledged),
-            decimal(rate),
-            decimal(megabytes),
             count(live.failed)
         )
     }
@@ -79,20 +83,12 @@ impl Default for Display {
 
 impl Observer for Display {
     fn progress(&mut self, progress: &Progress) {
-        if let Some(recent) = &progress.live.recent {
-            self.recent.add(recent).expect("all histograms have the same bounds");
-        }
-        if self.bar.is_none() && self.told.get_or_insert_with(Instant::now).elapsed() < PLAIN {
-            return;
-        }
-        let words = self.words(progress);
-        self.told = Some(Instant::now());
-        match &self.bar {
-            Some(bar) => {
-                bar.set_position((progress.share.unwrap_or(0.0) * 1_000.0) as u64);
-                bar.set_message(words);
-            }
-            None => eprintln!("{words}"),
+        if let Some(bar) = &self.bar {
+            bar.set_position((progress.share.unwrap_or(0.0) * 1_000.0) as u64);
+            bar.set_message(Self::words(progress, 1));
+        } else if self.told.get_or_insert_with(Instant::now).elapsed() >= PLAIN {
+            self.told = Some(Instant::now());
+            eprintln!("{}", Self::words(progress, PLAIN.as_secs() as usize));
         }
     }
 

@@ -10,7 +10,7 @@ use super::numbers::{count, decimal, millis, percent, plural};
 use crate::measure::{Distribution, MEASURES};
 
 /// Partitions of a topic whose counts are all shown.
-const MOST_PARTITIONS: usize = 8;
+const MOST_PARTITIONS: usize = 16;
 
 /// The whole summary, ending with the verdict.
 pub fn text(result: &RunResult) -> String {
@@ -51,7 +51,13 @@ fn cluster(result: &RunResult) -> String {
         .collect();
     let who = match c.embedded {
         true => "the embedded broker (no --brokers given): figures of the generator, not of Kafka".to_owned(),
-        false => format!("{}, {}", c.bootstrap, plural(c.cluster.brokers.len() as u64, "broker")),
+        false => {
+            let kafka = c
+                .cluster
+                .kafka
+                .map_or(String::new(), |release| format!(" of Kafka {release} (by the requests it speaks)"));
+            format!("{}, {}{kafka}", c.bootstrap, plural(c.cluster.brokers.len() as u64, "broker"))
+        }
     };
     format!("{who}; {}", topics.join(", "))
 }
@@ -71,7 +77,8 @@ fn flow_text(out: &mut String, flow: &FlowResult) {
         };
         format!("measured over {} s{warm_up}", decimal(w.seconds))
     });
-    line(out, "flow", &format!("{} (stream, {}, {of}): {window}", flow.name, flow.pace));
+    let measured = if flow.measured { "" } else { ", not what the run is about" };
+    line(out, "flow", &format!("{} (stream, {}, {of}{measured}): {window}", flow.name, flow.pace));
     let m = &flow.messages;
     let mut messages = format!(
         "{} acknowledged, {} failed, {} unknown of {} sent",
@@ -117,13 +124,24 @@ fn flow_text(out: &mut String, flow: &FlowResult) {
         line(out, "iterations", &format!("{} of {} failed", count(i.failed), count(i.ran)));
     }
     out.push('\n');
-    let _ = writeln!(out, "{}", measures(flow));
+    // the table pads every cell, so its rows begin and end with blanks
+    for row in measures(flow).lines() {
+        let row = row.strip_prefix(' ').unwrap_or(&row).trim_end();
+        writeln!(out, "{row}").expect("a String takes all");
+    }
     out.push('\n');
     for failure in &flow.failures {
         line(
             out,
             "failure",
-            &format!("{} × {} ({}): {}", count(failure.count), failure.name, failure.code, failure.text),
+            &format!(
+                "{} × {} ({}, by the {}): {}",
+                count(failure.count),
+                failure.name,
+                failure.code,
+                failure.by,
+                failure.text
+            ),
         );
     }
     for text in &flow.failed_iterations {
@@ -137,15 +155,16 @@ fn flow_text(out: &mut String, flow: &FlowResult) {
         line(out, "partitions", &format!("{}: {}{more}{above}", spread.topic, counts.join(", ")));
     }
     let client = |name: &str| flow.client.get(name).map_or("?", String::as_str);
+    let number = |name: &str| client(name).parse().map_or_else(|_| client(name).to_owned(), count);
     let settings = format!(
         "acks={}, idempotence={}, linger {} ms, batch.size {}, compression {}, queue {} messages / {} KiB, partitioner {}",
-        client("acks"),
+        if client("acks") == "-1" { "all" } else { client("acks") },
         client("enable.idempotence"),
         client("linger.ms"),
-        client("batch.size"),
+        number("batch.size"),
         client("compression.type"),
-        client("queue.buffering.max.messages"),
-        client("queue.buffering.max.kbytes"),
+        number("queue.buffering.max.messages"),
+        number("queue.buffering.max.kbytes"),
         client("partitioner")
     );
     line(out, "client", &settings);
@@ -179,7 +198,19 @@ fn flow_text(out: &mut String, flow: &FlowResult) {
 fn measures(flow: &FlowResult) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING);
-    table.set_header(["operation", "ms", "count", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "> 1 s"]);
+    table.set_header([
+        "operation",
+        "measure (ms)",
+        "count",
+        "mean",
+        "p50",
+        "p90",
+        "p95",
+        "p99",
+        "p99.9",
+        "max",
+        "> 1 s",
+    ]);
     let mut row = |operation: &str, name: &str, d: Option<&Distribution>| {
         let mut cells = vec![operation.to_owned(), name.to_owned()];
         match d {
