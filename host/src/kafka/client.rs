@@ -195,7 +195,7 @@ impl Client {
     #[inline]
     pub(super) fn take_reports(&self) {
         if !self.reports.paced {
-            while self.reports.take(self, 0) {}
+            self.reports.take_all(self);
         }
     }
 

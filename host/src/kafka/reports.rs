@@ -7,6 +7,7 @@
 //! On the hot path: no allocation, lock, formatting or log line per message.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -36,6 +37,9 @@ pub(super) struct Reports {
     queue: *mut rd::rd_kafka_queue_t,
     /// Whether messages carry an intended time.
     pub(super) paced: bool,
+    /// When a worker last took reports, on the run's clock.
+    taken_us: AtomicU64,
+    clock: RunClock,
     recorder: Mutex<Recorder>,
 }
 
@@ -52,7 +56,7 @@ impl Reports {
     ) -> Self {
         let recorder = Recorder {
             paced,
-            clock,
+            clock: clock.clone(),
             samples: Some(samples),
             complaints,
             now: DeliveryInterval { flow, ..Default::default() },
@@ -60,7 +64,8 @@ impl Reports {
             event_us: 0,
         };
         // SAFETY: as the caller says.
-        Reports { queue: unsafe { rd::rd_kafka_queue_get_main(rk) }, paced, recorder: Mutex::new(recorder) }
+        let queue = unsafe { rd::rd_kafka_queue_get_main(rk) };
+        Reports { queue, paced, taken_us: AtomicU64::new(0), clock, recorder: Mutex::new(recorder) }
     }
 
     /// Takes and records the next reports, or waits for them; answers whether there were any.
@@ -78,6 +83,12 @@ impl Reports {
             rd::rd_kafka_event_destroy(event);
         }
         true
+    }
+
+    /// Takes all that are there, as a worker does between two calls.
+    pub(super) fn take_all(&self, client: &Client) {
+        while self.take(client, 0) {}
+        self.taken_us.store(self.clock.now_us(), Relaxed);
     }
 
     /// Lets go of the queue, which must not outlive its client.
@@ -100,7 +111,10 @@ impl Reports {
                     }
                 } else {
                     std::thread::sleep(LEFT_FOR);
-                    while reports.take(&client, 0) {}
+                    let idle_us = reports.clock.now_us().saturating_sub(reports.taken_us.load(Relaxed));
+                    if idle_us >= LEFT_FOR.as_micros() as u64 {
+                        while reports.take(&client, 0) {}
+                    }
                 }
             }
             while reports.take(&client, 0) {}
