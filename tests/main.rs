@@ -13,6 +13,7 @@ mod input;
 mod partitioner;
 mod rates;
 mod records;
+mod scenarios;
 mod selftest;
 mod settings;
 mod stall;

@@ -117,6 +117,8 @@ impl Bench {
             ("min-size", &size),
             ("max-size", &size),
             ("bodies", bodies),
+            // one body, as the native loop has it
+            ("pool-size", &size),
             ("partitions", "12"),
         ];
         khost = params.into_iter().fold(khost, |khost, (name, value)| khost.param(name, value));

@@ -16,6 +16,9 @@ const KAFKA: u8 = 3;
 /// Where the error itself knows of no next step.
 const PLAN_HINT: &str = "docs/manifest.md lists what each setting takes; --dry-run shows the plan once it can be read";
 
+/// Somebody ended it.
+const INTERRUPTED: u8 = 130;
+
 /// Why a command failed.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -96,6 +99,9 @@ impl From<PreflightError> for Failure {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        Failure::input(&error, None)
+        match error {
+            RunError::Interrupted => Failure { code: INTERRUPTED, message: error.to_string(), hint: None },
+            _ => Failure::input(&error, None),
+        }
     }
 }

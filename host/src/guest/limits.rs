@@ -14,7 +14,7 @@ pub struct GuestLimits {
 }
 
 /// `setup` fills pools and starts a language's runtime; it may take longer than a call on the message path.
-pub(super) const SETUP_FACTOR: u64 = 10;
+pub(super) const SETUP_FACTOR: u64 = 3;
 
 /// The processor time of the current call. Time that the host works for the guest is not the guest's.
 #[derive(Debug, Default)]

@@ -25,6 +25,8 @@ use crate::measure::{DeliveryInterval, Measure, Refuser, RunClock, Sample, Tag};
 const PATIENCE_MS: i32 = 100;
 /// How long a report waits at most where workers take them.
 const LEFT_FOR: Duration = Duration::from_millis(5);
+/// syslog's "notice": what is less urgent is librdkafka's daily business.
+const WORTH_TELLING: i32 = 5;
 /// Different complaints that are kept.
 const MOST_COMPLAINTS: usize = 50;
 
@@ -190,7 +192,9 @@ impl Recorder {
                 rd::RD_KAFKA_EVENT_ERROR => self.complain(owned(rd::rd_kafka_event_error_string(event))),
                 rd::RD_KAFKA_EVENT_LOG => {
                     let (mut facility, mut text, mut level) = (std::ptr::null(), std::ptr::null(), 0);
-                    if rd::rd_kafka_event_log(event, &mut facility, &mut text, &mut level) == 0 {
+                    if rd::rd_kafka_event_log(event, &mut facility, &mut text, &mut level) == 0
+                        && level <= WORTH_TELLING
+                    {
                         self.complain(owned(text));
                     }
                 }

@@ -5,28 +5,25 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use thiserror::Error;
 
-use super::counters::{CheckFigures, CounterFigures, Registry};
+use super::counters::Registry;
 use super::flow::FlowRun;
 use super::later;
 use super::log::{Log, LogLine};
-use super::operations::{Operation, Operations};
+use super::operations::Operations;
+use super::record::{FlowRecord, RunRecord};
 use super::shared::{Bodies, Shared, Traps};
-use super::stop::{Ended, Stop};
+use super::stop::Stop;
 use super::stream_host::StreamHost;
+use super::watch::{LOOK, Observer, Watch};
 use super::worker::{Gate, Worker};
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity};
-use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Wire, WireFigures};
-use crate::measure::{Busy, Collector, FlowTotals, Live, RunClock, Sample, process_cpu_ns};
+use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Wire};
+use crate::measure::{Busy, Collector, FlowTotals, RunClock, Sample, process_cpu_ns};
 use crate::plan::{FlowKind, Plan};
-
-/// How often the run looks at signals and at its end.
-const LOOK: Duration = Duration::from_millis(20);
-/// How often progress is told.
-const PROGRESS: Duration = Duration::from_millis(250);
 
 /// What a run is made of.
 pub struct Running<'a> {
@@ -44,27 +41,6 @@ pub struct Running<'a> {
     pub interrupts: &'a dyn Fn() -> usize,
 }
 
-/// Who is told while it runs.
-pub trait Observer {
-    /// A few times a second.
-    fn progress(&mut self, progress: &Progress);
-    /// A line of a guest.
-    fn log(&mut self, line: &LogLine);
-}
-
-/// How far a run is.
-#[derive(Debug, Clone)]
-pub struct Progress {
-    /// Since the load's start.
-    pub elapsed: Duration,
-    /// Whether the load is over and khost waits for what is on its way.
-    pub draining: bool,
-    /// What was counted so far.
-    pub live: Live,
-    /// How much of it is done, from 0 to 1, as far as that can be said.
-    pub share: Option<f64>,
-}
-
 /// Why a load did not start.
 #[derive(Debug, Error)]
 pub enum RunError {
@@ -76,6 +52,9 @@ pub enum RunError {
         /// What the guest did.
         error: GuestError,
     },
+    /// Somebody ended it.
+    #[error("interrupted before the load began")]
+    Interrupted,
     /// A client can't be made.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -84,66 +63,10 @@ pub enum RunError {
     Thread(#[from] std::io::Error),
 }
 
-/// What came of a run.
-pub struct RunRecord {
-    /// By flow, in the plan's order.
-    pub flows: Vec<FlowRecord>,
-    /// By their numbers.
-    pub operations: Vec<Operation>,
-    /// The scenario's own.
-    pub counters: Vec<CounterFigures>,
-    /// The scenario's own.
-    pub checks: Vec<CheckFigures>,
-    /// Why it ended early.
-    pub ended: Option<Ended>,
-    /// From the load's start until the last worker was done.
-    pub load: Duration,
-    /// From then until nothing was outstanding.
-    pub drain: Duration,
-    /// Processor time of the process from the load's start to the drain's end, in nanoseconds.
-    pub cpu_ns: u64,
-    /// The share of the machine's processors that were busy during the load, 0 to 1.
-    pub machine_busy: Option<f64>,
-    /// How long a container's quota held the process back, in seconds.
-    pub throttled_s: Option<f64>,
-    /// Traps of guests, overruns among them.
-    pub traps: u32,
-    /// Calls that took too long.
-    pub overruns: u32,
-    /// What the traps said, with how often.
-    pub trap_texts: Vec<(String, u64)>,
-    /// Guests' log lines that were left out.
-    pub log_lines_dropped: u64,
-    /// What librdkafka complained of, with how often.
-    pub complaints: Vec<(String, u64)>,
-    /// Bytes that guests share with khost.
-    pub shared_bytes: u64,
-}
-
-/// What came of a flow.
-pub struct FlowRecord {
-    /// Counts and durations.
-    pub totals: FlowTotals,
-    /// What went over the network.
-    pub wire: WireFigures,
-    /// What its clients hold.
-    pub client_settings: ClientSettings,
-    /// When the window began, in nanoseconds since the load's start; none if nothing was measured.
-    pub window_start_ns: Option<u64>,
-    /// When the schedule ended by plan, likewise.
-    pub end_ns: Option<u64>,
-    /// Iterations that were due and never began.
-    pub missed: u64,
-    /// Delayed messages that were dropped at the end.
-    pub delayed_dropped: u64,
-    /// What failed iterations said, with how often.
-    pub failed_texts: Vec<(String, u64)>,
-}
-
 /// One flow while it runs.
-struct ActiveFlow {
-    flow: Arc<FlowRun>,
-    clients: Vec<Arc<Client>>,
+pub(super) struct ActiveFlow {
+    pub(super) flow: Arc<FlowRun>,
+    pub(super) clients: Vec<Arc<Client>>,
     wire: Arc<Wire>,
     later: JoinHandle<()>,
     later_sender: Option<Sender<later::Delayed>>,
@@ -151,7 +74,7 @@ struct ActiveFlow {
 
 impl ActiveFlow {
     /// Nothing is waiting, queued or on its way.
-    fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         self.later.is_finished() && self.clients.iter().all(|client| client.outstanding() == 0)
     }
 }
@@ -370,107 +293,13 @@ fn await_readiness(
                 return Err(RunError::Setup { flow, error });
             }
             Ok((_, Ok(()))) => waiting -= 1,
-            Err(RecvTimeoutError::Timeout) if (running.interrupts)() > 1 => break,
+            Err(RecvTimeoutError::Timeout) if (running.interrupts)() > 0 => return Err(RunError::Interrupted),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
         log_lines.try_iter().for_each(|line| observer.log(&line));
     }
     Ok(())
-}
-
-/// The thread that watches the run.
-struct Watch<'a, 'o> {
-    running: &'a Running<'a>,
-    observer: &'o mut dyn Observer,
-    shared: &'a Shared,
-    collector: &'a Collector,
-    log_lines: &'a Receiver<LogLine>,
-    began: Instant,
-    told: Instant,
-    flows: &'a [ActiveFlow],
-}
-
-impl Watch<'_, '_> {
-    /// Until the last worker is done; answers when the drain is over at the latest.
-    fn load(&mut self, workers: &mut Vec<JoinHandle<()>>) -> Instant {
-        let mut over_by: Option<Instant> = None;
-        while !workers.is_empty() {
-            self.look(false);
-            let now = Instant::now();
-            if self.is_past_the_end() {
-                self.shared.stop.end();
-            }
-            if self.shared.stop.is_ending() {
-                let by = *over_by.get_or_insert(now + self.running.plan.run.drain);
-                if now >= by {
-                    self.shared.stop.is_over_now();
-                }
-            }
-            let (done, busy): (Vec<_>, Vec<_>) = workers.drain(..).partition(|worker| worker.is_finished());
-            *workers = busy;
-            for worker in done {
-                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            }
-        }
-        over_by.unwrap_or_else(|| Instant::now() + self.running.plan.run.drain)
-    }
-
-    /// Every flow that ends by time is past it, and the time to catch up, too.
-    fn is_past_the_end(&self) -> bool {
-        let now_ns = self.shared.clock.now_ns();
-        self.flows.iter().all(|live| live.flow.catch_up_until_ns().is_some_and(|until| now_ns > until))
-    }
-
-    /// Until nothing is outstanding, or the time is up: then what is left is given up, and so reported.
-    fn drain(&mut self, by: Instant) {
-        self.shared.stop.end();
-        loop {
-            self.look(true);
-            if self.flows.iter().all(ActiveFlow::is_quiet) {
-                return;
-            }
-            if Instant::now() >= by || self.shared.stop.is_over() {
-                break;
-            }
-        }
-        self.shared.stop.is_over_now();
-        self.flows.iter().flat_map(|live| &live.clients).for_each(|client| client.give_up());
-    }
-
-    /// Waits a moment; prints, and heeds signals.
-    fn look(&mut self, draining: bool) {
-        if let Ok(line) = self.log_lines.recv_timeout(if draining { LOOK / 10 } else { LOOK }) {
-            self.observer.log(&line);
-            self.log_lines.try_iter().for_each(|line| self.observer.log(&line));
-        }
-        match (self.running.interrupts)() {
-            0 => {}
-            1 => self.shared.stop.end_because(Ended::Interrupted),
-            _ => {
-                self.shared.stop.end_because(Ended::Interrupted);
-                self.shared.stop.is_over_now();
-            }
-        }
-        if self.told.elapsed() >= PROGRESS {
-            self.told = Instant::now();
-            let live = self.collector.look(self.shared.clock.now_us());
-            let progress = Progress { elapsed: self.began.elapsed(), draining, share: self.share(&live), live };
-            self.observer.progress(&progress);
-        }
-    }
-
-    fn share(&self, live: &Live) -> Option<f64> {
-        let now = self.shared.clock.now_ns() as f64;
-        let by_time = self.flows.iter().map(|live| live.flow.end_ns().map(|end| now / end.max(1) as f64));
-        let by_count = self.flows.iter().map(|flow| {
-            let flow = &flow.flow;
-            let all: u64 = flow.end.messages.or(flow.end.iterations)?;
-            let warm_up: u64 = (0..flow.stream.threads).map(|worker| flow.warm_up_share(worker)).sum();
-            Some(live.sent as f64 / (all + warm_up).max(1) as f64)
-        });
-        by_time.zip(by_count).filter_map(|(time, count)| time.or(count)).reduce(f64::max).map(|share| share.min(1.0))
-    }
 }
 
 /// Ends clients away from the run's path: an unreachable broker makes that slow.

@@ -102,7 +102,8 @@ impl Worker {
                     }
                     Then::Replace => {
                         let mut host = instance.into_host();
-                        host.tick(false);
+                        // were the new instance to fail, the host would be gone with it
+                        host.tick(true);
                         match self.instance_again(host, instances) {
                             Some(new) => instance = new,
                             None => return,

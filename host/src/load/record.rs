@@ -1,0 +1,65 @@
+//! What a run comes to: what the report is made of.
+
+use std::time::Duration;
+
+use super::counters::{CheckFigures, CounterFigures};
+use super::operations::Operation;
+use super::stop::Ended;
+use crate::kafka::{ClientSettings, WireFigures};
+use crate::measure::FlowTotals;
+
+/// What came of a run.
+pub struct RunRecord {
+    /// By flow, in the plan's order.
+    pub flows: Vec<FlowRecord>,
+    /// By their numbers.
+    pub operations: Vec<Operation>,
+    /// The scenario's own.
+    pub counters: Vec<CounterFigures>,
+    /// The scenario's own.
+    pub checks: Vec<CheckFigures>,
+    /// Why it ended early.
+    pub ended: Option<Ended>,
+    /// From the load's start until the last worker was done.
+    pub load: Duration,
+    /// From then until nothing was outstanding.
+    pub drain: Duration,
+    /// Processor time of the process from the load's start to the drain's end, in nanoseconds.
+    pub cpu_ns: u64,
+    /// The share of the machine's processors that were busy during the load, 0 to 1.
+    pub machine_busy: Option<f64>,
+    /// How long a container's quota held the process back, in seconds.
+    pub throttled_s: Option<f64>,
+    /// Traps of guests, overruns among them.
+    pub traps: u32,
+    /// Calls that took too long.
+    pub overruns: u32,
+    /// What the traps said, with how often.
+    pub trap_texts: Vec<(String, u64)>,
+    /// Guests' log lines that were left out.
+    pub log_lines_dropped: u64,
+    /// What librdkafka complained of, with how often.
+    pub complaints: Vec<(String, u64)>,
+    /// Bytes that guests share with khost.
+    pub shared_bytes: u64,
+}
+
+/// What came of a flow.
+pub struct FlowRecord {
+    /// Counts and durations.
+    pub totals: FlowTotals,
+    /// What went over the network.
+    pub wire: WireFigures,
+    /// What its clients hold.
+    pub client_settings: ClientSettings,
+    /// When the window began, in nanoseconds since the load's start; none if nothing was measured.
+    pub window_start_ns: Option<u64>,
+    /// When the schedule ended by plan, likewise.
+    pub end_ns: Option<u64>,
+    /// Iterations that were due and never began.
+    pub missed: u64,
+    /// Delayed messages that were dropped at the end.
+    pub delayed_dropped: u64,
+    /// What failed iterations said, with how often.
+    pub failed_texts: Vec<(String, u64)>,
+}

@@ -1,0 +1,131 @@
+//! The thread that watches a run: signals, the end, the drain, and who is told of it.
+
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::log::LogLine;
+use super::run::{ActiveFlow, Running};
+use super::shared::Shared;
+use super::stop::Ended;
+use crate::measure::{Collector, Live};
+
+/// How often the run looks at signals and at its end.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+/// How often progress is told.
+const PROGRESS: Duration = Duration::from_millis(250);
+
+/// Who is told while it runs.
+pub trait Observer {
+    /// A few times a second.
+    fn progress(&mut self, progress: &Progress);
+    /// A line of a guest.
+    fn log(&mut self, line: &LogLine);
+}
+
+/// How far a run is.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    /// Since the load's start.
+    pub elapsed: Duration,
+    /// Whether the load is over and khost waits for what is on its way.
+    pub draining: bool,
+    /// What was counted so far.
+    pub live: Live,
+    /// How much of it is done, from 0 to 1, as far as that can be said.
+    pub share: Option<f64>,
+}
+
+/// The thread that watches the run.
+pub(super) struct Watch<'a, 'o> {
+    pub(super) running: &'a Running<'a>,
+    pub(super) observer: &'o mut dyn Observer,
+    pub(super) shared: &'a Shared,
+    pub(super) collector: &'a Collector,
+    pub(super) log_lines: &'a Receiver<LogLine>,
+    pub(super) began: Instant,
+    pub(super) told: Instant,
+    pub(super) flows: &'a [ActiveFlow],
+}
+
+impl Watch<'_, '_> {
+    /// Until the last worker is done; answers when the drain is over at the latest.
+    pub(super) fn load(&mut self, workers: &mut Vec<JoinHandle<()>>) -> Instant {
+        let mut over_by: Option<Instant> = None;
+        while !workers.is_empty() {
+            self.look(false);
+            let now = Instant::now();
+            if self.is_past_the_end() {
+                self.shared.stop.end();
+            }
+            if self.shared.stop.is_ending() {
+                let by = *over_by.get_or_insert(now + self.running.plan.run.drain);
+                if now >= by {
+                    self.shared.stop.is_over_now();
+                }
+            }
+            let (done, busy): (Vec<_>, Vec<_>) = workers.drain(..).partition(|worker| worker.is_finished());
+            *workers = busy;
+            for worker in done {
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            }
+        }
+        over_by.unwrap_or_else(|| Instant::now() + self.running.plan.run.drain)
+    }
+
+    /// Every flow that ends by time is past it, and the time to catch up, too.
+    fn is_past_the_end(&self) -> bool {
+        let now_ns = self.shared.clock.now_ns();
+        self.flows.iter().all(|live| live.flow.catch_up_until_ns().is_some_and(|until| now_ns > until))
+    }
+
+    /// Until nothing is outstanding, or the time is up: then what is left is given up, and so reported.
+    pub(super) fn drain(&mut self, by: Instant) {
+        self.shared.stop.end();
+        loop {
+            self.look(true);
+            if self.flows.iter().all(ActiveFlow::is_quiet) {
+                return;
+            }
+            if Instant::now() >= by || self.shared.stop.is_over() {
+                break;
+            }
+        }
+        self.shared.stop.is_over_now();
+        self.flows.iter().flat_map(|live| &live.clients).for_each(|client| client.give_up());
+    }
+
+    /// Waits a moment; prints, and heeds signals.
+    fn look(&mut self, draining: bool) {
+        if let Ok(line) = self.log_lines.recv_timeout(if draining { LOOK / 10 } else { LOOK }) {
+            self.observer.log(&line);
+            self.log_lines.try_iter().for_each(|line| self.observer.log(&line));
+        }
+        match (self.running.interrupts)() {
+            0 => {}
+            1 => self.shared.stop.end_because(Ended::Interrupted),
+            _ => {
+                self.shared.stop.end_because(Ended::Interrupted);
+                self.shared.stop.is_over_now();
+            }
+        }
+        if self.told.elapsed() >= PROGRESS {
+            self.told = Instant::now();
+            let live = self.collector.look(self.shared.clock.now_us());
+            let progress = Progress { elapsed: self.began.elapsed(), draining, share: self.share(&live), live };
+            self.observer.progress(&progress);
+        }
+    }
+
+    fn share(&self, live: &Live) -> Option<f64> {
+        let now = self.shared.clock.now_ns() as f64;
+        let by_time = self.flows.iter().map(|live| live.flow.end_ns().map(|end| now / end.max(1) as f64));
+        let by_count = self.flows.iter().map(|flow| {
+            let flow = &flow.flow;
+            let all: u64 = flow.end.messages.or(flow.end.iterations)?;
+            let warm_up: u64 = (0..flow.stream.threads).map(|worker| flow.warm_up_share(worker)).sum();
+            Some(live.sent as f64 / (all + warm_up).max(1) as f64)
+        });
+        by_time.zip(by_count).filter_map(|(time, count)| time.or(count)).reduce(f64::max).map(|share| share.min(1.0))
+    }
+}
