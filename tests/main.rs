@@ -6,6 +6,7 @@ mod harness;
 
 mod addresses;
 mod counts;
+mod deliveries;
 mod docs;
 mod endings;
 mod guests;

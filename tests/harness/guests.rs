@@ -172,6 +172,11 @@ impl Fixed {
 
 /// Sends all these messages to the topic `load` in one `produce`, once an iteration.
 pub(crate) fn sends(messages: &[Fixed]) -> Guest {
+    sends_by(messages, |at, count| format!("(call $produce (i32.const {at}) (i32.const {count}))"))
+}
+
+/// The same with another call, made of the list's place and length.
+pub(crate) fn sends_by(messages: &[Fixed], call: impl Fn(usize, usize) -> String) -> Guest {
     let mut guest = Guest::new("").topic("load").import("kafka", "produce", "(param i32 i32)");
     let mut list = Vec::with_capacity(messages.len() * MESSAGE_BYTES);
     for message in messages {
@@ -197,6 +202,7 @@ pub(crate) fn sends(messages: &[Fixed]) -> Guest {
         assert_eq!(list.len() - start, MESSAGE_BYTES, "the contract's layout");
     }
     let (at, count) = (guest.data(&list), messages.len());
+    let call = call(at, count);
     guest.iterate = format!(
         "(loop $iterations
            (local.set $n (i32.const 0))
@@ -205,7 +211,7 @@ pub(crate) fn sends(messages: &[Fixed]) -> Guest {
              (i32.store (local.get $p) (global.get $topic))
              (i32.store offset=56 (local.get $p) (local.get $i))
              (br_if $messages (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const {count}))))
-           (call $produce (i32.const {at}) (i32.const {count}))
+           {call}
            (br_if $iterations (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $count))))
          (local.get $i)"
     );

@@ -34,6 +34,11 @@ impl RunResult {
         self.count("/flows/0/messages/unknown")
     }
 
+    /// Delayed messages that were dropped at the end.
+    pub(crate) fn delayed_dropped(&self) -> u64 {
+        self.count("/flows/0/messages/delayed_dropped")
+    }
+
     /// Failed messages by the name of their Kafka code.
     pub(crate) fn failures(&self) -> BTreeMap<String, u64> {
         let name = |failure: &Value| failure["name"].as_str().expect("a name").to_owned();

@@ -39,7 +39,11 @@ impl Failure {
 
     /// A file that can't be read.
     pub(super) fn unreadable(path: &std::path::Path, error: &std::io::Error) -> Self {
-        Failure { code: INPUT, message: format!("{} can't be read: {error}", path.display()), hint: None }
+        Failure {
+            code: INPUT,
+            message: format!("{} can't be read: {error}", path.display()),
+            hint: Some("name a TOML file like scenario.toml".into()),
+        }
     }
 }
 
@@ -101,7 +105,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Interrupted => Failure { code: INTERRUPTED, message: error.to_string(), hint: None },
-            _ => Failure::input(&error, None),
+            _ => Failure::input(&error, error.hint().map(str::to_owned)),
         }
     }
 }

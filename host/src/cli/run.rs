@@ -85,7 +85,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 
     let embedded = match &arguments.brokers {
         Some(_) => None,
-        None => Some(Embedded::start(plan.topics.iter()).map_err(|error| Failure::input(&error, None))?),
+        None => Some(Embedded::start(plan.topics.iter()).map_err(|error| {
+            Failure::input(&error, Some("the embedded broker can't be started; name a cluster with --brokers".into()))
+        })?),
     };
     let list = match (&arguments.brokers, &embedded) {
         (Some(brokers), _) => brokers.clone(),

@@ -15,6 +15,10 @@ use super::host::Host;
 use super::instance::State;
 use super::linker;
 
+/// A guest's part of its thread's stack.
+const WASM_STACK_BYTES: usize = 512 << 10;
+/// What a thread that runs guests needs: theirs, and room for the host's frames.
+pub const WORKER_STACK_BYTES: usize = WASM_STACK_BYTES + (512 << 10);
 /// How often a running guest is looked at.
 const TICK: Duration = Duration::from_millis(10);
 
@@ -42,8 +46,8 @@ impl Engine {
         // a quarter of the time of a call into a guest: nothing here is async
         config.concurrency_support(false);
         config.epoch_interruption(true);
-        // threads that run guests have STACK_BYTES, so that a guest without end meets this limit first
-        config.max_wasm_stack(512 << 10);
+        // far below the stack of a worker's thread, so that a guest without end meets this limit first
+        config.max_wasm_stack(WASM_STACK_BYTES);
         if let Some(folder) = cache.filter(|folder| std::fs::create_dir_all(folder).is_ok()) {
             let mut settings = CacheConfig::new();
             settings.with_directory(folder);

@@ -99,18 +99,28 @@ pub enum GuestError {
 /// The longest text of a guest that is kept, in bytes.
 const LONGEST_TEXT: usize = 1_000;
 
-/// A guest's text, cut where it is longer than anybody would read.
+/// A guest's text as a person may see it: cut where it is longer than anybody would read, and with control characters
+/// written out, so that no stranger's scenario writes over a terminal.
 pub(super) fn clip(text: &str) -> String {
-    if text.len() <= LONGEST_TEXT {
-        return text.to_owned();
+    let at = (0..=LONGEST_TEXT.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let mut shown = String::with_capacity(at);
+    for c in text[..at].chars() {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
-    let at = (0..=LONGEST_TEXT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}… ({} bytes in all)", &text[..at], text.len())
+    if at < text.len() {
+        shown.push_str(&format!("… ({} bytes in all)", text.len()));
+    }
+    shown
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_written_out() {
+        assert_eq!(clip("a\nverdict passed\u{1b}[2J"), "a\\nverdict passed\\u{1b}[2J");
+    }
 
     #[test]
     fn long_texts_are_cut_between_characters() {

@@ -58,8 +58,10 @@ impl Failed {
         Ok(())
     }
 
-    fn count(&self) -> u64 {
-        self.iterations.iter().filter(|failed| **failed).count() as u64
+    /// Allocates nothing where none failed.
+    fn list(&self) -> Vec<usize> {
+        let failed = self.iterations.iter().enumerate().filter(|(_, failed)| **failed);
+        failed.map(|(at, _)| at).collect()
     }
 }
 
@@ -75,8 +77,8 @@ pub struct Spent {
 pub struct Answer {
     /// How many iterations it ran.
     pub ran: u32,
-    /// How many of them it says failed.
-    pub failed: u64,
+    /// Which of them it says failed, by their place in the call.
+    pub failed: Vec<usize>,
     /// Some of what it said of them.
     pub texts: Vec<String>,
 }
@@ -103,7 +105,7 @@ impl<H: Host + 'static> Compiled<H> {
             failed: Failed::default(),
             stop: None,
             account: Account::default(),
-            memory: Memory { limit_bytes: limits.memory_bytes, refused: false },
+            memory: Memory { limit_bytes: limits.memory_bytes, used_bytes: 0, refused: false },
         };
         let mut store = Store::new(&self.engine.engine, state);
         store.limiter(|state| &mut state.memory);
@@ -166,7 +168,7 @@ impl<H: Host + 'static> Instance<H> {
         let spent = Spent { guest_cpu_ns: state.account.guest_ns() };
         let answer = result.map(|(ran,)| Answer {
             ran: ran.min(count),
-            failed: state.failed.count(),
+            failed: state.failed.list(),
             texts: std::mem::take(&mut state.failed.texts),
         });
         (answer, spent)
@@ -205,6 +207,7 @@ impl<H: Host + 'static> Instance<H> {
     ) -> Result<T, GuestError> {
         let state = self.store.data_mut();
         state.failed.begin(count);
+        state.memory.refused = false;
         state.account.begin(self.limits.call_ns * factor);
         self.store.set_epoch_deadline(1);
         let result = call(&mut self.store);

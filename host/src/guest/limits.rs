@@ -9,7 +9,7 @@ use crate::measure::thread_cpu_ns;
 pub struct GuestLimits {
     /// Linear memory, in bytes.
     pub memory_bytes: u64,
-    /// Processor time of a call, in nanoseconds; `setup` may use [`SETUP_FACTOR`] times as much.
+    /// Processor time of a call, in nanoseconds; `setup` and `teardown` may use three times as much.
     pub call_ns: u64,
 }
 
@@ -48,6 +48,9 @@ impl Account {
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) limit_bytes: u64,
+    /// Of all linear memories: a component may have several.
+    pub(super) used_bytes: u64,
+    /// In the current call.
     pub(super) refused: bool,
 }
 
@@ -55,8 +58,12 @@ pub(super) struct Memory {
 const MOST_TABLE_ENTRIES: usize = 1_000_000;
 
 impl ResourceLimiter for Memory {
-    fn memory_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
-        let granted = desired as u64 <= self.limit_bytes;
+    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
+        let wanted = self.used_bytes - current as u64 + desired as u64;
+        let granted = wanted <= self.limit_bytes;
+        if granted {
+            self.used_bytes = wanted;
+        }
         self.refused |= !granted;
         Ok(granted)
     }

@@ -207,22 +207,22 @@ fn clock<H: Host + 'static>(i: &mut LinkerInstance<'_, State<H>>) -> Result<()> 
 }
 
 fn owned(labels: Vec<Label>) -> Labels {
-    labels.into_iter().map(|label| (label.name, label.value)).collect()
+    labels.into_iter().map(|label| (clip(&label.name), clip(&label.value))).collect()
 }
 
 fn metrics<H: Host + 'static>(i: &mut LinkerInstance<'_, State<H>>) -> Result<()> {
     i.func_wrap("open-operation", |mut c: Context<'_, H>, (name, labels): (String, Vec<Label>)| {
-        ask(&mut c, |host| host.open_operation(&name, owned(labels))).map(|operation| (operation,))
+        ask(&mut c, |host| host.open_operation(&clip(&name), owned(labels))).map(|operation| (operation,))
     })?;
     i.func_wrap("observe", |mut c: Context<'_, H>, (of, duration, ok): (u32, u64, bool)| {
         ask(&mut c, |host| host.observe(of, Duration::from_nanos(duration), ok))
     })?;
     i.func_wrap("open-counter", |mut c: Context<'_, H>, (name, labels): (String, Vec<Label>)| {
-        ask(&mut c, |host| host.open_counter(&name, owned(labels))).map(|counter| (counter,))
+        ask(&mut c, |host| host.open_counter(&clip(&name), owned(labels))).map(|counter| (counter,))
     })?;
     i.func_wrap("add", |mut c: Context<'_, H>, (to, amount): (u32, u64)| ask(&mut c, |host| host.add(to, amount)))?;
     i.func_wrap("open-check", |mut c: Context<'_, H>, (name, labels): (String, Vec<Label>)| {
-        ask(&mut c, |host| host.open_check(&name, owned(labels))).map(|check| (check,))
+        ask(&mut c, |host| host.open_check(&clip(&name), owned(labels))).map(|check| (check,))
     })?;
     i.func_wrap("check", |mut c: Context<'_, H>, (of, ok): (u32, bool)| ask(&mut c, |host| host.check(of, ok)))
 }

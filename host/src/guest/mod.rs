@@ -10,7 +10,7 @@ mod limits;
 mod linker;
 
 pub use contract::{Acknowledgement, CONTRACT_VERSION, Level};
-pub use engine::{Compiled, Engine};
+pub use engine::{Compiled, Engine, WORKER_STACK_BYTES};
 pub use error::{GuestError, LoadError};
 pub use host::{Host, Identity, Labels, Outgoing, Part, Sending};
 pub use instance::{Answer, Instance, Spent};

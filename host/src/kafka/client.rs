@@ -11,7 +11,7 @@ use rdkafka_sys::bindings as rd;
 use thiserror::Error;
 
 use super::allocator;
-use super::deliver::Waiting;
+use super::deliver::{Acknowledgement, Delivery, Waiting};
 use super::partitions::Partitions;
 use super::reports::{Complaints, Reports};
 use super::settings::{ClientSettings, Conf, SettingsError, held};
@@ -149,22 +149,44 @@ impl Client {
         self.partitions.ask(self.rk, self.topics[topic], topic)
     }
 
-    /// Waits until nothing is outstanding or the time is up; answers whether nothing is.
-    pub fn drain(&self, until: Instant, stop: impl Fn() -> bool) -> bool {
-        while self.outstanding() > 0 {
-            if Instant::now() >= until || stop() {
-                return false;
-            }
+    /// Gives up what is still outstanding: each message is reported, as failed or as unknown. Answers whether all were
+    /// within 2 s.
+    pub fn give_up(&self) -> bool {
+        let flags = rd::RD_KAFKA_PURGE_F_QUEUE | rd::RD_KAFKA_PURGE_F_INFLIGHT | rd::RD_KAFKA_PURGE_F_NON_BLOCKING;
+        // SAFETY: the handle is live.
+        unsafe { rd::rd_kafka_purge(self.rk, flags) };
+        let until = Instant::now() + Duration::from_secs(2);
+        while self.outstanding() > 0 && Instant::now() < until {
             self.wait_for_room(Duration::from_millis(5));
         }
-        true
+        self.outstanding() == 0
     }
 
-    /// Gives up what is still outstanding: each message is reported, as failed or as unknown.
-    pub fn give_up(&self) {
-        // SAFETY: the handle is live.
-        unsafe { rd::rd_kafka_purge(self.rk, rd::RD_KAFKA_PURGE_F_QUEUE | rd::RD_KAFKA_PURGE_F_INFLIGHT) };
-        self.drain(Instant::now() + Duration::from_secs(2), || false);
+    /// Waits for the deliveries of a call until the time is up or `stop` says so.
+    pub fn wait_for(&self, delivery: &Delivery, timeout: Duration, stop: impl Fn() -> bool) -> Vec<Acknowledgement> {
+        if self.reports.paced {
+            return delivery.wait(timeout, stop);
+        }
+        let until = Instant::now() + timeout;
+        while !delivery.is_complete() && Instant::now() < until && !stop() {
+            self.reports.take(self, 1);
+        }
+        delivery.answers()
+    }
+
+    /// A moment of a worker that has nothing to do but to wait.
+    pub fn idle(&self, at_most: Duration) {
+        if self.reports.paced {
+            return std::thread::sleep(at_most);
+        }
+        let until = Instant::now() + at_most;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left < Duration::from_millis(1) {
+                return std::thread::sleep(left);
+            }
+            self.reports.take(self, 1);
+        }
     }
 
     /// Ends the client's thread: it hands over what was recorded. Nothing may be produced any more.
@@ -186,8 +208,12 @@ impl Client {
             return self.room.wait(at_most);
         }
         let until = Instant::now() + at_most;
-        while self.outstanding() > self.wake_below && Instant::now() < until {
+        loop {
+            // at least once: a queue may be full by its bytes, with few messages in it
             self.reports.take(self, 1);
+            if self.outstanding() <= self.wake_below || Instant::now() >= until {
+                return;
+            }
         }
     }
 

@@ -53,6 +53,16 @@ impl Delivery {
         }
     }
 
+    /// Whether all are known.
+    pub fn is_complete(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).missing == 0
+    }
+
+    /// What is known of each.
+    pub fn answers(&self) -> Vec<Acknowledgement> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).answers.clone()
+    }
+
     /// Waits until all are known, the time is up, or `stop` says so; it is asked every 50 ms.
     pub fn wait(&self, timeout: Duration, stop: impl Fn() -> bool) -> Vec<Acknowledgement> {
         let until = Instant::now() + timeout;

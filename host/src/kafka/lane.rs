@@ -70,11 +70,10 @@ pub struct Lane {
     needs_key: Vec<bool>,
     rejected: Vec<Rejected>,
     blocked: Duration,
-    handed_over: u64,
 }
 
 // SAFETY: the pointers in `pending` and `fields` are only used between `push` and `flush`, within one call of the
-// thread that owns the lane; between calls both are empty.
+// thread that owns the lane.
 unsafe impl Send for Lane {}
 
 impl Lane {
@@ -88,7 +87,6 @@ impl Lane {
             needs_key,
             rejected: Vec::new(),
             blocked: Duration::ZERO,
-            handed_over: 0,
         }
     }
 
@@ -157,7 +155,6 @@ impl Lane {
                     self.pending.len() as i32,
                 )
             };
-            self.handed_over += accepted as u64;
             if accepted as usize == self.pending.len() {
                 self.pending.clear();
                 break;
@@ -174,7 +171,12 @@ impl Lane {
                     false
                 }
             });
-            if !self.pending.is_empty() && !self.wait_for_room(stop) {
+            if accepted == 0 && !self.pending.is_empty() && self.client.outstanding() == 0 {
+                // larger than the whole queue: no waiting helps
+                let message = self.pending.remove(0);
+                let tag = Tag::from_bits(message._private as u64);
+                self.rejected.push(Rejected { tag, code: RD_KAFKA_RESP_ERR__QUEUE_FULL as i32 });
+            } else if !self.pending.is_empty() && !self.wait_for_room(stop) {
                 let given_up =
                     self.pending.drain(..).map(|m| Rejected { tag: Tag::from_bits(m._private as u64), code: ENDING });
                 self.rejected.extend(given_up);
@@ -235,7 +237,7 @@ impl Lane {
                 rd::rd_kafka_error_destroy(error);
                 code
             };
-            if code != RD_KAFKA_RESP_ERR__QUEUE_FULL {
+            if code != RD_KAFKA_RESP_ERR__QUEUE_FULL || self.client.outstanding() == 0 {
                 break code as i32;
             }
             if !self.wait_for_room(stop) {
@@ -243,7 +245,6 @@ impl Lane {
             }
         };
         if code == 0 {
-            self.handed_over += 1;
             return;
         }
         if !headers.is_null() {
@@ -281,13 +282,10 @@ impl Lane {
         waiter.operation
     }
 
-    /// Forgets what is pending: the call that pushed it has failed.
-    pub fn abandon(&mut self) {
-        let tags = self.pending.drain(..).map(|message| Tag::from_bits(message._private as u64));
-        let abandoned: Vec<_> = tags.map(|tag| Rejected { tag, code: ENDING }).collect();
-        abandoned.iter().for_each(|one| {
-            self.settle(one);
-        });
+    /// Forgets what is pending, as the call that pushed it has failed; answers the operations that it was for.
+    pub fn abandon(&mut self) -> Vec<(Tag, u32)> {
+        let tags: Vec<_> = self.pending.drain(..).map(|message| Tag::from_bits(message._private as u64)).collect();
+        tags.into_iter().map(|tag| (tag, self.settle(&Rejected { tag, code: ENDING }))).collect()
     }
 
     /// What the client did not take since the last time, moved into `into`.
@@ -298,11 +296,6 @@ impl Lane {
     /// How long the worker waited for room since the last time.
     pub fn take_blocked(&mut self) -> Duration {
         std::mem::take(&mut self.blocked)
-    }
-
-    /// How many messages the client took since the last time.
-    pub fn take_handed_over(&mut self) -> u64 {
-        std::mem::take(&mut self.handed_over)
     }
 }
 

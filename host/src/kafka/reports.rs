@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -23,8 +23,10 @@ use crate::measure::{DeliveryInterval, Measure, Refuser, RunClock, Sample, Tag};
 
 /// How long the client's thread waits for a report; an upper bound of how late a quiet second is handed over.
 const PATIENCE_MS: i32 = 100;
-/// How long a report waits at most where workers take them.
-const LEFT_FOR: Duration = Duration::from_millis(5);
+/// Where workers take reports: after this long without one of them, the client's own thread does.
+const LEFT_FOR: Duration = Duration::from_millis(2);
+/// How long it then waits for a report before it looks for the workers again.
+const STAND_IN_MS: i32 = 20;
 /// syslog's "notice": what is less urgent is librdkafka's daily business.
 const WORTH_TELLING: i32 = 5;
 /// Different complaints that are kept.
@@ -39,9 +41,9 @@ pub(super) struct Reports {
     queue: *mut rd::rd_kafka_queue_t,
     /// Whether messages carry an intended time.
     pub(super) paced: bool,
-    /// When a worker last took reports, on the run's clock.
-    taken_us: AtomicU64,
-    clock: RunClock,
+    /// When a worker was last here, in microseconds since `made`.
+    here_us: AtomicU64,
+    made: Instant,
     recorder: Mutex<Recorder>,
 }
 
@@ -58,7 +60,7 @@ impl Reports {
     ) -> Self {
         let recorder = Recorder {
             paced,
-            clock: clock.clone(),
+            clock,
             samples: Some(samples),
             complaints,
             now: DeliveryInterval { flow, ..Default::default() },
@@ -67,12 +69,16 @@ impl Reports {
         };
         // SAFETY: as the caller says.
         let queue = unsafe { rd::rd_kafka_queue_get_main(rk) };
-        Reports { queue, paced, taken_us: AtomicU64::new(0), clock, recorder: Mutex::new(recorder) }
+        Reports { queue, paced, here_us: AtomicU64::new(0), made: Instant::now(), recorder: Mutex::new(recorder) }
     }
 
     /// Takes and records the next reports, or waits for them; answers whether there were any.
     pub(super) fn take(&self, client: &Client, wait_ms: i32) -> bool {
-        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        self.take_with(recorder, client, wait_ms)
+    }
+
+    fn take_with(&self, mut recorder: MutexGuard<'_, Recorder>, client: &Client, wait_ms: i32) -> bool {
         // SAFETY: the queue is live.
         let event = unsafe { rd::rd_kafka_queue_poll(self.queue, wait_ms) };
         recorder.tick();
@@ -87,10 +93,12 @@ impl Reports {
         true
     }
 
-    /// Takes all that are there, as a worker does between two calls.
+    /// Takes all that are there, as a worker does between two calls; where somebody else is at it, it is done already.
     pub(super) fn take_all(&self, client: &Client) {
-        while self.take(client, 0) {}
-        self.taken_us.store(self.clock.now_us(), Relaxed);
+        while let Ok(recorder) = self.recorder.try_lock()
+            && self.take_with(recorder, client, 0)
+        {}
+        self.here_us.store(self.made.elapsed().as_micros() as u64, Relaxed);
     }
 
     /// Lets go of the queue, which must not outlive its client.
@@ -112,10 +120,11 @@ impl Reports {
                         client.room_made();
                     }
                 } else {
-                    std::thread::sleep(LEFT_FOR);
-                    let idle_us = reports.clock.now_us().saturating_sub(reports.taken_us.load(Relaxed));
-                    if idle_us >= LEFT_FOR.as_micros() as u64 {
-                        while reports.take(&client, 0) {}
+                    let away = reports.made.elapsed() - Duration::from_micros(reports.here_us.load(Relaxed));
+                    if away >= LEFT_FOR {
+                        reports.take(&client, STAND_IN_MS);
+                    } else {
+                        std::thread::sleep(LEFT_FOR);
                     }
                 }
             }
@@ -228,6 +237,7 @@ impl Recorder {
         if good {
             let topic = self.topic(client, message.rkt);
             self.now.count_partition(topic, message.partition);
+            self.now.first_acknowledged_us.get_or_insert(now_us);
             self.now.last_acknowledged_us = now_us;
             let one = self.now.operations.of(operation);
             one.acknowledged += 1;
@@ -238,7 +248,7 @@ impl Recorder {
                 one.good(Measure::Response, response_us);
             }
         } else {
-            *self.now.failures.entry((Refuser::Broker, message.err as i32)).or_default() += 1;
+            *self.now.failures.entry((refuser(message.err as i32), message.err as i32)).or_default() += 1;
             let one = self.now.operations.of(operation);
             // SAFETY: as the caller says.
             match unsafe { rd::rd_kafka_message_status(message) } {
@@ -273,4 +283,9 @@ fn answer(client: &Client, place: u32, message: &rd::rd_kafka_message_t, service
     };
     waiter.delivery.answer(waiter.index, answer);
     waiter.operation
+}
+
+/// Codes below 0 are librdkafka's own: timed out in the client, or given up there.
+fn refuser(code: i32) -> Refuser {
+    if code < 0 { Refuser::Client } else { Refuser::Broker }
 }

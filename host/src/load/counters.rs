@@ -14,6 +14,9 @@ pub(super) struct Tally {
     pub(super) failed: AtomicU64,
 }
 
+/// Different ones of a run.
+const MOST: usize = 1_000;
+
 /// Name, labels, and what was counted under them.
 type Entry = (String, Labels, Arc<Tally>);
 
@@ -23,14 +26,17 @@ pub(super) struct Registry(Mutex<Vec<Entry>>);
 
 impl Registry {
     /// The same for the same name and labels.
-    pub(super) fn open(&self, name: &str, labels: Labels) -> Arc<Tally> {
+    pub(super) fn open(&self, name: &str, labels: Labels) -> Result<Arc<Tally>, String> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, _, tally)) = entries.iter().find(|(n, l, _)| n == name && *l == labels) {
-            return tally.clone();
+            return Ok(tally.clone());
+        }
+        if entries.len() >= MOST {
+            return Err(format!("it opens more than {MOST} counters or checks"));
         }
         let tally = Arc::new(Tally::default());
         entries.push((name.into(), labels, tally.clone()));
-        tally
+        Ok(tally)
     }
 
     pub(super) fn counters(&self) -> Vec<CounterFigures> {

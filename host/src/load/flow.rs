@@ -1,6 +1,6 @@
 //! One stream flow of a run: its schedule, its window, and what its workers share.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::schedule::Schedule;
 use super::shared::Texts;
@@ -20,6 +20,10 @@ pub(super) struct FlowRun {
     /// When the window began; `u64::MAX` until it is known.
     window_start_ns: AtomicU64,
     pub(super) missed: AtomicU64,
+    /// A worker said that it has nothing left to do.
+    pub(super) exhausted: AtomicBool,
+    /// Bytes of messages that wait for their time.
+    pub(super) delayed_bytes: AtomicU64,
     pub(super) delayed_dropped: AtomicU64,
     pub(super) failed_texts: Texts,
 }
@@ -42,6 +46,8 @@ impl FlowRun {
             warm_up,
             window_start_ns: AtomicU64::new(window_start_ns),
             missed: AtomicU64::new(0),
+            exhausted: AtomicBool::new(false),
+            delayed_bytes: AtomicU64::new(0),
             delayed_dropped: AtomicU64::new(0),
             failed_texts: Texts::default(),
         }
@@ -86,6 +92,11 @@ impl FlowRun {
             WarmUp::Time(length) => self.schedule.count_within(length.as_nanos() as u64).unwrap_or(0),
             WarmUp::None => 0,
         };
+        below(count, worker, self.stream.threads)
+    }
+
+    /// How many of the flow's first `count` iterations are worker `worker`'s.
+    pub(super) fn share(&self, count: u64, worker: u32) -> u64 {
         below(count, worker, self.stream.threads)
     }
 

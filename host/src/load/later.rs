@@ -13,6 +13,9 @@ use super::shared::Shared;
 use crate::kafka::{Lane, Record, Value};
 use crate::measure::{Measure, Sample, Tag, WorkInterval};
 
+/// Messages that are taken in before it is looked again whether others are due.
+const MOST_AT_ONCE: usize = 1_000;
+
 /// A message of its own, as its guest's memory will have changed.
 pub(super) struct Delayed {
     /// When it is to be sent, and what it counts from, in nanoseconds since the load's start.
@@ -30,6 +33,16 @@ pub(super) enum DelayedValue {
     Null,
     Bytes(Vec<u8>),
     Kept { body: Arc<[u8]>, start: usize, length: usize },
+}
+
+impl Delayed {
+    /// What it takes in memory, roughly.
+    pub(super) fn bytes(&self) -> u64 {
+        let headers: usize =
+            self.headers.iter().map(|(name, value)| name.len() + value.as_ref().map_or(0, Vec::len)).sum();
+        let value = if let DelayedValue::Bytes(bytes) = &self.value { bytes.len() } else { 0 };
+        (size_of::<Entry>() + headers + value + self.key.as_ref().map_or(0, Vec::len)) as u64
+    }
 }
 
 /// By the time when it is due, then in the order of arrival.
@@ -76,9 +89,10 @@ fn run(shared: &Shared, flow: &FlowRun, mut lane: Lane, samples: &Sender<Sample>
             .map_or(Duration::from_secs(1), |due| Duration::from_nanos(due.saturating_sub(shared.clock.now_ns())));
         match receiver.recv_timeout(patience) {
             Ok(message) => {
-                arrived += 1;
-                waiting.push(Reverse(Entry(message.due_ns, arrived, message)));
-                continue;
+                for message in std::iter::once(message).chain(receiver.try_iter().take(MOST_AT_ONCE)) {
+                    arrived += 1;
+                    waiting.push(Reverse(Entry(message.due_ns, arrived, message)));
+                }
             }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
@@ -90,6 +104,7 @@ fn run(shared: &Shared, flow: &FlowRun, mut lane: Lane, samples: &Sender<Sample>
                 waiting.push(Reverse(entry));
                 break;
             }
+            flow.delayed_bytes.fetch_sub(entry.2.bytes(), Relaxed);
             send(shared, flow, &mut lane, entry.2, &mut work);
         }
         if work.all_sent > 0 {
@@ -120,6 +135,7 @@ fn send(shared: &Shared, flow: &FlowRun, lane: &mut Lane, message: Delayed, work
     unsafe { lane.push(&record, message.tag, &stop) };
     lane.flush(&stop);
     work.all_sent += 1;
+    work.keyed |= message.key.is_some();
     if !message.tag.is_warm_up() {
         work.sent += 1;
         work.operations.of(message.tag.slot()).good(Measure::Enqueue, shared.clock.now_us() - began);

@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::measure::Tag;
+/// Operations of a run: each has histograms of its own, and a row that somebody should read.
+const MOST: usize = 1_000;
 
 /// A row of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Operations {
         let wanted = Operation { flow, name: name.into(), labels };
         let at = match list[self.flows..].iter().position(|known| *known == wanted) {
             Some(at) => at,
-            None if list.len() as u32 >= Tag::SLOTS => return Err(format!("more than {} operations", Tag::SLOTS)),
+            None if list.len() >= MOST => return Err(format!("it opens more than {MOST} operations")),
             None => {
                 list.push(wanted);
                 list.len() - 1 - self.flows

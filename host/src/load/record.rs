@@ -18,8 +18,12 @@ pub struct RunRecord {
     pub counters: Vec<CounterFigures>,
     /// The scenario's own.
     pub checks: Vec<CheckFigures>,
-    /// Why it ended early.
+    /// Why it ended before its plan was done, drain included.
     pub ended: Option<Ended>,
+    /// Whether already the load ended before its plan was done.
+    pub ended_early: bool,
+    /// Processor time of the process during the load, in nanoseconds.
+    pub load_cpu_ns: u64,
     /// From the load's start until the last worker was done.
     pub load: Duration,
     /// From then until nothing was outstanding.
@@ -40,8 +44,6 @@ pub struct RunRecord {
     pub log_lines_dropped: u64,
     /// What librdkafka complained of, with how often.
     pub complaints: Vec<(String, u64)>,
-    /// Bytes that guests share with khost.
-    pub shared_bytes: u64,
 }
 
 /// What came of a flow.
@@ -58,6 +60,8 @@ pub struct FlowRecord {
     pub end_ns: Option<u64>,
     /// Iterations that were due and never began.
     pub missed: u64,
+    /// A worker said that it had nothing left to do.
+    pub exhausted: bool,
     /// Delayed messages that were dropped at the end.
     pub delayed_dropped: u64,
     /// What failed iterations said, with how often.

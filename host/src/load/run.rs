@@ -20,7 +20,7 @@ use super::stop::Stop;
 use super::stream_host::StreamHost;
 use super::watch::{LOOK, Observer, Watch};
 use super::worker::{Gate, Worker};
-use crate::guest::{Compiled, GuestError, GuestLimits, Identity};
+use crate::guest::{Compiled, GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
 use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Wire};
 use crate::measure::{Busy, Collector, FlowTotals, RunClock, Sample, process_cpu_ns};
 use crate::plan::{FlowKind, Plan};
@@ -52,6 +52,9 @@ pub enum RunError {
         /// What the guest did.
         error: GuestError,
     },
+    /// A bug of khost's.
+    #[error("a worker's thread ended while it was set up")]
+    Worker,
     /// Somebody ended it.
     #[error("interrupted before the load began")]
     Interrupted,
@@ -68,7 +71,7 @@ pub(super) struct ActiveFlow {
     pub(super) flow: Arc<FlowRun>,
     pub(super) clients: Vec<Arc<Client>>,
     wire: Arc<Wire>,
-    later: JoinHandle<()>,
+    pub(super) later: JoinHandle<()>,
     later_sender: Option<Sender<later::Delayed>>,
 }
 
@@ -76,6 +79,21 @@ impl ActiveFlow {
     /// Nothing is waiting, queued or on its way.
     pub(super) fn is_quiet(&self) -> bool {
         self.later.is_finished() && self.clients.iter().all(|client| client.outstanding() == 0)
+    }
+}
+
+impl RunError {
+    /// What to do next.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            RunError::Setup { .. } => {
+                Some("mend the scenario, or the parameter or topic that it asks for; --dry-run shows what it gets")
+            }
+            RunError::Client(_) => Some("correct the setting in [kafka], [flows.NAME.kafka] or -X"),
+            RunError::Thread(_) => Some("lower threads, or raise the limit of processes and threads (ulimit -u)"),
+            RunError::Worker => Some("this is a bug in khost: its message is above"),
+            RunError::Interrupted => None,
+        }
     }
 }
 
@@ -134,6 +152,8 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
     };
     let over_by = watch.load(&mut workers);
     let load = began.elapsed();
+    let load_cpu_ns = process_cpu_ns() - cpu;
+    let ended_early = shared.stop.why().is_some();
     let machine_busy = Busy::now().share_since(&busy);
     watch.drain(over_by);
     let cpu_ns = process_cpu_ns() - cpu;
@@ -151,12 +171,14 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
             window_start_ns: live.flow.window_start_ns(),
             end_ns: live.flow.end_ns(),
             missed: live.flow.missed.load(Relaxed),
+            exhausted: live.flow.exhausted.load(Relaxed),
             delayed_dropped: live.flow.delayed_dropped.load(Relaxed),
             failed_texts: live.flow.failed_texts.list(),
         });
-        retire(live.clients);
+        retire(live.clients, shared.clone());
     }
-    for (record, totals) in records.iter_mut().zip(collector.finish().flows) {
+    for (index, (record, mut totals)) in records.iter_mut().zip(collector.finish().flows).enumerate() {
+        totals.book_silent(index as u32);
         record.totals = totals;
     }
     log_lines.try_iter().for_each(|line| observer.log(&line));
@@ -167,7 +189,9 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
         counters: shared.counters.counters(),
         checks: shared.checks.checks(),
         ended: shared.stop.why(),
+        ended_early,
         load,
+        load_cpu_ns,
         drain,
         cpu_ns,
         machine_busy,
@@ -177,7 +201,6 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
         trap_texts: shared.traps.texts.list(),
         log_lines_dropped: shared.log.dropped(),
         complaints: complaints.into_iter().collect(),
-        shared_bytes: shared.bodies.bytes.load(Relaxed),
     })
 }
 
@@ -255,23 +278,37 @@ fn start_workers(
                 params: params.clone(),
             },
             seed: plan.seed,
+            warm_up_share: live.flow.warm_up_share(number),
+            iterations_share: live.flow.iterations_share(number),
+            messages_share: live.flow.messages_share(number),
         };
         let lane = Lane::new(live.clients[number as usize % live.clients.len()].clone(), needs_key(running.cluster));
         let later = live.later_sender.clone().expect("it is dropped once all workers have one");
-        let host = StreamHost::new(shared.clone(), live.flow.clone(), number, lane, samples.clone(), later);
+        let host = StreamHost::new(
+            shared.clone(),
+            live.flow.clone(),
+            number,
+            lane,
+            samples.clone(),
+            later,
+            plan.limits.memory_bytes,
+        );
         let (gate, ready) = (gate.clone(), ready.clone());
-        let thread = std::thread::Builder::new().name(format!("{}-{number}", live.flow.name)).spawn(move || {
-            let (instance, answer) = match worker.set_up(host) {
-                Ok(instance) => (Some(instance), Ok(())),
-                Err(error) => (None, Err(error)),
-            };
-            // it waits for every worker's word, so it is there
-            let _ = ready.send((worker.identity.flow.clone(), answer));
-            drop(ready);
-            if let Some(instance) = instance {
-                worker.run(&gate, instance);
-            }
-        })?;
+        let thread = std::thread::Builder::new()
+            .stack_size(WORKER_STACK_BYTES)
+            .name(format!("{}-{number}", live.flow.name))
+            .spawn(move || {
+                let (instance, answer) = match worker.set_up(host) {
+                    Ok(instance) => (Some(instance), Ok(())),
+                    Err(error) => (None, Err(error)),
+                };
+                // it waits for every worker's word, so it is there
+                let _ = ready.send((worker.identity.flow.clone(), answer));
+                drop(ready);
+                if let Some(instance) = instance {
+                    worker.run(&gate, instance);
+                }
+            })?;
         workers.push(thread);
     }
     Ok(())
@@ -295,7 +332,7 @@ fn await_readiness(
             Ok((_, Ok(()))) => waiting -= 1,
             Err(RecvTimeoutError::Timeout) if (running.interrupts)() > 0 => return Err(RunError::Interrupted),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Disconnected) => return Err(RunError::Worker),
         }
         log_lines.try_iter().for_each(|line| observer.log(&line));
     }
@@ -303,6 +340,12 @@ fn await_readiness(
 }
 
 /// Ends clients away from the run's path: an unreachable broker makes that slow.
-fn retire(clients: Vec<Arc<Client>>) {
-    let _ = std::thread::Builder::new().name("khost-retire".into()).spawn(move || drop(clients));
+/// Bodies that messages refer to live as long as the clients.
+fn retire(clients: Vec<Arc<Client>>, shared: Arc<Shared>) {
+    let end = move || {
+        drop(clients);
+        drop(shared);
+    };
+    // without a thread for it, the closure is dropped here, and does the same
+    let _ = std::thread::Builder::new().name("khost-retire".into()).spawn(end);
 }

@@ -36,7 +36,7 @@ impl Stop {
     }
 
     /// Nothing waits from now on, whatever is still open.
-    pub fn is_over_now(&self) {
+    pub fn give_up(&self) {
         self.state.fetch_max(OVER, Ordering::AcqRel);
     }
 
@@ -69,7 +69,7 @@ mod tests {
         stop.end_because(Ended::Interrupted);
         stop.end_because(Ended::Failed("later".into()));
         assert!(stop.is_ending() && !stop.is_over());
-        stop.is_over_now();
+        stop.give_up();
         stop.end();
         assert!(stop.is_over());
         assert_eq!(stop.why(), Some(Ended::Interrupted));

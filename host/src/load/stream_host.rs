@@ -16,6 +16,8 @@ use crate::guest::{Acknowledgement, Host, Labels, Level, Outgoing, Part, Sending
 use crate::kafka::{Delivery, ENDING, Lane, Record, Rejected, Value};
 use crate::measure::{Measure, Sample, Tag, WorkInterval};
 
+/// Delayed messages of a flow that wait at a time, in bytes; a guest that delays more waits.
+const MOST_DELAYED_BYTES: u64 = 256 << 20;
 /// How long a sleep lasts before the stop is asked again.
 const SLICE: Duration = Duration::from_millis(50);
 
@@ -29,6 +31,8 @@ pub struct StreamHost {
     later: Sender<Delayed>,
     opened: Vec<bool>,
     bodies: Vec<Arc<[u8]>>,
+    body_bytes: u64,
+    body_limit: u64,
     operations: u32,
     counters: Vec<Arc<Tally>>,
     checks: Vec<Arc<Tally>>,
@@ -51,6 +55,8 @@ struct Call {
     rejected: Vec<Rejected>,
     /// Messages of all calls of the current `iterate`, measured or not.
     in_iterate: u64,
+    /// `sleep` has said that the run is ending.
+    told_to_end: bool,
 }
 
 impl StreamHost {
@@ -61,6 +67,7 @@ impl StreamHost {
         lane: Lane,
         samples: Sender<Sample>,
         later: Sender<Delayed>,
+        body_limit: u64,
     ) -> Self {
         let now = WorkInterval { flow: flow.index, ..Default::default() };
         let call = Call {
@@ -71,6 +78,7 @@ impl StreamHost {
             measured: Vec::new(),
             rejected: Vec::new(),
             in_iterate: 0,
+            told_to_end: false,
         };
         StreamHost {
             opened: vec![false; shared.topics.len()],
@@ -81,6 +89,8 @@ impl StreamHost {
             samples,
             later,
             bodies: Vec::new(),
+            body_bytes: 0,
+            body_limit,
             operations: 0,
             counters: Vec::new(),
             checks: Vec::new(),
@@ -95,6 +105,8 @@ impl StreamHost {
     pub(super) fn reset(&mut self) {
         self.opened.fill(false);
         self.bodies.clear();
+        self.body_bytes = 0;
+        self.tags.clear();
         self.counters.clear();
         self.checks.clear();
         self.operations = 0;
@@ -123,6 +135,11 @@ impl StreamHost {
         std::mem::take(&mut self.call.in_iterate)
     }
 
+    /// Whether the guest was told in the current `iterate` that the run is ending; then its answer does not count.
+    pub(super) fn take_told_to_end(&mut self) -> bool {
+        std::mem::take(&mut self.call.told_to_end)
+    }
+
     /// What a message without an iteration counts from: the call.
     fn call_tag(&self) -> Tag {
         Tag::at(self.call.began_us, self.in_warm_up())
@@ -130,6 +147,23 @@ impl StreamHost {
 
     fn in_warm_up(&self) -> bool {
         self.tags.last().is_none_or(|tag| tag.is_warm_up())
+    }
+
+    /// Counts what the call has handed over, and what was refused.
+    fn book_call(&mut self) {
+        let now_us = self.shared.clock.now_us();
+        let took_us = now_us - self.call.began_us;
+        for (operation, count) in self.call.measured.drain(..).filter(|(_, count)| *count > 0) {
+            self.now.sent += count;
+            self.now.operations.of(operation).good_n(Measure::Enqueue, took_us, count);
+        }
+        self.now.blocked_ns += self.lane.take_blocked().as_nanos() as u64;
+        self.lane.take_rejected(&mut self.call.rejected);
+        for one in self.call.rejected.drain(..) {
+            let operation = self.lane.settle(&one);
+            let now_us = self.flow.schedule.is_paced().then_some(now_us);
+            self.now.reject(operation, one.tag, one.code, took_us, now_us);
+        }
     }
 
     fn topic(&self, handle: u32) -> Result<usize, String> {
@@ -167,6 +201,12 @@ impl StreamHost {
             headers: message.headers.iter().map(|(name, value)| (name.to_vec(), value.map(<[u8]>::to_vec))).collect(),
             timestamp: message.timestamp,
         };
+        let began = Instant::now();
+        while self.flow.delayed_bytes.load(Relaxed) > MOST_DELAYED_BYTES && !self.shared.stop.is_ending() {
+            self.lane.client().idle(Duration::from_millis(1));
+        }
+        self.now.blocked_ns += if began.elapsed().as_millis() > 0 { began.elapsed().as_nanos() as u64 } else { 0 };
+        self.flow.delayed_bytes.fetch_add(delayed.bytes(), Relaxed);
         // its thread lives as long as a worker does
         let _ = self.later.send(delayed);
         Ok(())
@@ -209,6 +249,10 @@ impl Host for StreamHost {
     }
 
     fn share(&mut self, bytes: &[u8]) -> Result<u32, String> {
+        self.body_bytes += bytes.len() as u64;
+        if self.body_bytes > self.body_limit {
+            return Err(format!("it shares more than {} (limits.memory)", crate::plan::format_bytes(self.body_limit)));
+        }
         self.bodies.push(self.shared.bodies.keep(bytes));
         Ok(self.bodies.len() as u32)
     }
@@ -277,7 +321,7 @@ impl Host for StreamHost {
             timestamp: message.timestamp,
         };
         let shared = &self.shared;
-        // SAFETY: as the caller promises; kept bodies live in `shared` as long as the run, and so do its clients.
+        // SAFETY: as the caller promises; kept bodies live in `shared`, which outlives the clients.
         unsafe { self.lane.push(&record, carried, &|| shared.stop.is_over()) };
         Ok(())
     }
@@ -285,23 +329,13 @@ impl Host for StreamHost {
     fn finish(&mut self) -> Result<Vec<Acknowledgement>, String> {
         let shared = &self.shared;
         self.lane.flush(&|| shared.stop.is_over());
-        let now_us = shared.clock.now_us();
-        let took_us = now_us - self.call.began_us;
-        for (operation, count) in self.call.measured.drain(..) {
-            self.now.sent += count;
-            self.now.first_sent_us.get_or_insert(self.call.began_us);
-            self.now.operations.of(operation).good_n(Measure::Enqueue, took_us, count);
-        }
-        self.now.blocked_ns += self.lane.take_blocked().as_nanos() as u64;
-        self.lane.take_rejected(&mut self.call.rejected);
-        for one in self.call.rejected.drain(..) {
-            let operation = self.lane.settle(&one);
-            self.now.reject(operation, one.tag, one.code, took_us, self.flow.schedule.is_paced().then_some(now_us));
-        }
+        self.book_call();
         let Sending::Deliver(timeout) = self.call.sending else { return Ok(Vec::new()) };
         let delivery = self.call.delivery.take().expect("`begin` made it");
-        let answers = delivery.wait(timeout, || shared.stop.is_over());
-        let over = shared.stop.is_over();
+        let began = Instant::now();
+        let answers = self.lane.client().wait_for(&delivery, timeout, || self.shared.stop.is_over());
+        self.now.waited_ns += began.elapsed().as_nanos() as u64;
+        let over = self.shared.stop.is_over();
         let pending = |code| if over && code == crate::kafka::NO_ANSWER { ENDING } else { code };
         Ok(answers
             .into_iter()
@@ -315,9 +349,17 @@ impl Host for StreamHost {
     }
 
     fn abandon(&mut self) {
-        self.lane.abandon();
+        // what was handed over before the mistake is on its way and counts; what was not is forgotten
+        for (tag, operation) in self.lane.abandon() {
+            self.now.all_sent -= 1;
+            self.call.in_iterate -= 1;
+            let measured = self.call.measured.iter_mut().rev().find(|(known, count)| *known == operation && *count > 0);
+            if let Some((_, count)) = measured.filter(|_| !tag.is_warm_up()) {
+                *count -= 1;
+            }
+        }
+        self.book_call();
         self.call.delivery = None;
-        self.call.measured.clear();
     }
 
     fn now(&self) -> u64 {
@@ -325,17 +367,20 @@ impl Host for StreamHost {
     }
 
     fn sleep(&mut self, duration: Duration) -> bool {
-        let until = Instant::now() + duration;
-        loop {
+        let began = Instant::now();
+        let goes_on = loop {
             if self.shared.stop.is_ending() {
-                return false;
+                break false;
             }
-            let left = until.saturating_duration_since(Instant::now());
+            let left = duration.saturating_sub(began.elapsed());
             if left.is_zero() {
-                return true;
+                break true;
             }
-            std::thread::sleep(left.min(SLICE));
-        }
+            self.lane.client().idle(left.min(SLICE));
+        };
+        self.now.waited_ns += began.elapsed().as_nanos() as u64;
+        self.call.told_to_end |= !goes_on;
+        goes_on
     }
 
     fn must_stop(&self) -> bool {
@@ -362,7 +407,7 @@ impl Host for StreamHost {
     }
 
     fn open_counter(&mut self, name: &str, labels: Labels) -> Result<u32, String> {
-        self.counters.push(self.shared.counters.open(name, labels));
+        self.counters.push(self.shared.counters.open(name, labels)?);
         Ok(self.counters.len() as u32)
     }
 
@@ -375,7 +420,7 @@ impl Host for StreamHost {
     }
 
     fn open_check(&mut self, name: &str, labels: Labels) -> Result<u32, String> {
-        self.checks.push(self.shared.checks.open(name, labels));
+        self.checks.push(self.shared.checks.open(name, labels)?);
         Ok(self.checks.len() as u32)
     }
 

@@ -61,7 +61,7 @@ impl Watch<'_, '_> {
             if self.shared.stop.is_ending() {
                 let by = *over_by.get_or_insert(now + self.running.plan.run.drain);
                 if now >= by {
-                    self.shared.stop.is_over_now();
+                    self.shared.stop.give_up();
                 }
             }
             let (done, busy): (Vec<_>, Vec<_>) = workers.drain(..).partition(|worker| worker.is_finished());
@@ -79,20 +79,27 @@ impl Watch<'_, '_> {
         self.flows.iter().all(|live| live.flow.catch_up_until_ns().is_some_and(|until| now_ns > until))
     }
 
-    /// Until nothing is outstanding, or the time is up: then what is left is given up, and so reported.
+    /// Until nothing is outstanding, or the time is up: then what is left is given up, and so reported. A signal in
+    /// the drain gives it up.
     pub(super) fn drain(&mut self, by: Instant) {
         self.shared.stop.end();
-        loop {
+        let before = (self.running.interrupts)();
+        while !self.flows.iter().all(ActiveFlow::is_quiet) {
             self.look(true);
-            if self.flows.iter().all(ActiveFlow::is_quiet) {
-                return;
-            }
-            if Instant::now() >= by || self.shared.stop.is_over() {
+            if Instant::now() >= by || (self.running.interrupts)() > before || self.shared.stop.is_over() {
+                self.shared.stop.give_up();
                 break;
             }
         }
-        self.shared.stop.is_over_now();
-        self.flows.iter().flat_map(|live| &live.clients).for_each(|client| client.give_up());
+        // delayed messages that are being handed over are soon through: nothing waits any more
+        while !self.flows.iter().all(|live| live.later.is_finished()) {
+            self.look(true);
+        }
+        self.flows.iter().flat_map(|live| &live.clients).for_each(|client| {
+            if client.outstanding() > 0 {
+                client.give_up();
+            }
+        });
     }
 
     /// Waits a moment; prints, and heeds signals.
@@ -106,7 +113,7 @@ impl Watch<'_, '_> {
             1 => self.shared.stop.end_because(Ended::Interrupted),
             _ => {
                 self.shared.stop.end_because(Ended::Interrupted);
-                self.shared.stop.is_over_now();
+                self.shared.stop.give_up();
             }
         }
         if self.told.elapsed() >= PROGRESS {

@@ -45,6 +45,12 @@ pub(super) struct Worker {
     pub(super) identity: Identity,
     /// The run's seed, mixed anew for each instance.
     pub(super) seed: u64,
+    /// Iterations of this worker before the measured ones, where that is known by number.
+    pub(super) warm_up_share: u64,
+    /// Measured iterations that it runs at most.
+    pub(super) iterations_share: Option<u64>,
+    /// Measured messages that it sends at most.
+    pub(super) messages_share: Option<u64>,
 }
 
 /// What a worker does next.
@@ -106,7 +112,7 @@ impl Worker {
                         host.tick(true);
                         match self.instance_again(host, instances) {
                             Some(new) => instance = new,
-                            None => return,
+                            None => return self.count_missed(&done),
                         }
                         instances += 1;
                     }
@@ -115,10 +121,23 @@ impl Worker {
             instance.host().tick(false);
         }
         self.count_missed(&done);
-        if !broken && let Err(error) = instance.teardown() {
-            self.trapped(&error);
+        if !broken && !self.shared.stop.is_over() {
+            instance.host().tags.clear();
+            self.tear_down(&mut instance);
         }
         instance.host().tick(true);
+    }
+
+    fn tear_down(&self, instance: &mut Instance<StreamHost>) {
+        match instance.teardown() {
+            Ok(()) | Err(GuestError::Stopped) => {}
+            Err(error @ (GuestError::Failed(_) | GuestError::EndRun(_))) => {
+                self.shared.stop.end_because(Ended::Failed(format!("in teardown: {error} ({})", self.who())));
+            }
+            Err(error) => {
+                self.trapped(&error);
+            }
+        }
     }
 
     /// A new instance after a trap; none when it can't be set up either.
@@ -182,13 +201,12 @@ impl Worker {
 
     /// The most iterations that the next call may run; none when the worker has done its share.
     fn left(&self, done: &Done) -> Option<u32> {
-        let worker = self.identity.worker;
-        let warm_up = self.flow.warm_up_share(worker).saturating_sub(done.iterations);
+        let warm_up = self.warm_up_share.saturating_sub(done.iterations);
         let mut left = self.flow.stream.batch as u64;
-        if let Some(share) = self.flow.iterations_share(worker) {
+        if let Some(share) = self.iterations_share {
             left = left.min(warm_up + share.saturating_sub(done.measured_iterations));
         }
-        if let Some(share) = self.flow.messages_share(worker) {
+        if let Some(share) = self.messages_share {
             let messages = share.saturating_sub(done.measured_messages);
             // an iteration may send several messages: no more iterations than have brought that many so far
             let per_iteration = done.measured_messages.div_ceil(done.measured_iterations.max(1)).max(1);
@@ -209,32 +227,38 @@ impl Worker {
         let (result, spent) = instance.iterate(first, count);
         let host = instance.host();
         let messages = host.take_messages();
-        let ran = match &result {
-            Ok(answer) => answer.ran,
-            Err(_) => count,
+        let told_to_end = host.take_told_to_end();
+        let (ran, failed) = match &result {
+            // the run is ending, and the guest has been told or stopped: what it says is no outcome
+            Ok(_) if told_to_end => (0, Vec::new()),
+            Err(GuestError::Stopped | GuestError::EndRun(_)) => (0, Vec::new()),
+            Ok(answer) => (answer.ran as usize, answer.failed.clone()),
+            Err(_) => (count as usize, (0..count as usize).collect()),
         };
-        let measured = host.tags[..ran as usize].iter().filter(|tag| !tag.is_warm_up()).count() as u64;
-        let failed = match &result {
-            Ok(answer) => answer.failed.min(measured),
-            Err(_) => measured,
-        };
+        let is_measured = |at: &usize| !host.tags[*at].is_warm_up();
+        let measured = (0..ran).filter(is_measured).count() as u64;
+        let failed_measured = failed.iter().copied().filter(is_measured).count() as u64;
         done.iterations += ran as u64;
         done.measured_iterations += measured;
         // a call that holds warm-up and measured iterations counts its messages in proportion
         done.measured_messages += if ran == 0 { 0 } else { messages * measured / ran as u64 };
         let now = &mut host.now;
-        now.calls += 1;
         now.guest_cpu_ns += spent.guest_cpu_ns;
         now.all_iterations += ran as u64;
+        now.all_iterations_failed += failed.len() as u64;
         now.iterations += measured;
-        now.iterations_failed += failed;
+        now.iterations_failed += failed_measured;
         if measured > 0 {
             now.last_iteration_us = self.shared.clock.now_us();
         }
         match result {
             Ok(answer) => {
                 answer.texts.iter().for_each(|text| self.flow.failed_texts.add(text));
-                if answer.ran < count { Then::Leave } else { Then::GoOn }
+                if answer.ran == count || told_to_end {
+                    return Then::GoOn;
+                }
+                self.flow.exhausted.store(true, Relaxed);
+                Then::Leave
             }
             Err(GuestError::Failed(text)) => {
                 self.flow.failed_texts.add(&text);
@@ -277,23 +301,19 @@ impl Worker {
         format!("flow `{}`, worker {}", self.identity.flow, self.identity.worker)
     }
 
-    /// Iterations that were due before the end, or before an early end, and never began.
+    /// Iterations that were due before the end, or before an early end, and never began. A worker whose guest has
+    /// nothing left to do, or that has sent its share of messages, leaves none behind.
     fn count_missed(&self, done: &Done) {
-        if !self.flow.schedule.is_paced() {
+        let sent_all = self.messages_share.is_some_and(|share| done.measured_messages >= share);
+        if !self.flow.schedule.is_paced() || sent_all || self.flow.exhausted.load(Relaxed) {
             return;
         }
         let now_ns = self.shared.clock.now_ns();
         let until_ns = self.flow.end_ns().map_or(now_ns, |end| end.min(now_ns));
         let Some(due) = self.flow.schedule.count_within(until_ns) else { return };
-        let worker = self.identity.worker as u64;
-        let workers = self.flow.stream.threads as u64;
-        let mine = (due + workers - 1 - worker.min(due + workers - 1)) / workers;
-        let share = self.flow.iterations_share(self.identity.worker);
-        let most = share.map_or(u64::MAX, |share| share + self.flow.warm_up_share(self.identity.worker));
-        // a flow that ends by its messages leaves no iteration behind
-        if self.flow.end.messages.is_none() {
-            self.flow.missed.fetch_add(mine.min(most).saturating_sub(done.iterations), Relaxed);
-        }
+        let mine = self.flow.share(due, self.identity.worker);
+        let most = self.iterations_share.map_or(u64::MAX, |share| share + self.warm_up_share);
+        self.flow.missed.fetch_add(mine.min(most).saturating_sub(done.iterations), Relaxed);
     }
 }
 
@@ -311,7 +331,7 @@ enum Then {
 /// Sleeps end when they are asked to, not up to 50 µs later.
 fn sharpen_timers() {
     // SAFETY: it only changes this thread's timer slack, to 1 ns.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }
 
 /// FNV-1a, 64 bits.

@@ -35,6 +35,8 @@ pub struct FlowTotals {
     pub sent: u64,
     /// Iterations with warm-up.
     pub all_iterations: u64,
+    /// Iterations that failed, with warm-up.
+    pub all_iterations_failed: u64,
     /// Messages with warm-up.
     pub all_sent: u64,
     /// Acknowledged with warm-up.
@@ -47,16 +49,16 @@ pub struct FlowTotals {
     pub guest_cpu_ns: u64,
     /// Time that workers waited for room in a client's queue, summed.
     pub blocked_ns: u64,
+    /// Time that guests waited in `deliver` and `sleep`, summed.
+    pub waited_ns: u64,
     /// Time that workers slept because nothing was due, summed.
     pub idle_ns: u64,
     /// Time that workers lived, summed.
     pub wall_ns: u64,
-    /// Calls into guests.
-    pub calls: u64,
     /// Whether any message had a key.
     pub keyed: bool,
-    /// When the first measured message was handed over, on the run's clock.
-    pub first_sent_us: Option<u64>,
+    /// When the first measured acknowledgement came, on the run's clock.
+    pub first_acknowledged_us: Option<u64>,
     /// When the last measured iteration returned, on the run's clock; 0 for none.
     pub last_iteration_us: u64,
     /// When the last measured acknowledgement came, on the run's clock; 0 for none.
@@ -74,17 +76,18 @@ impl Default for FlowTotals {
             iterations_failed: 0,
             sent: 0,
             all_iterations: 0,
+            all_iterations_failed: 0,
             all_sent: 0,
             all_acknowledged: 0,
             all_bytes: 0,
             all_failed: 0,
             guest_cpu_ns: 0,
             blocked_ns: 0,
+            waited_ns: 0,
             idle_ns: 0,
             wall_ns: 0,
-            calls: 0,
             keyed: false,
-            first_sent_us: None,
+            first_acknowledged_us: None,
             last_iteration_us: 0,
             last_acknowledged_us: 0,
         }
@@ -114,19 +117,16 @@ impl FlowTotals {
         self.iterations_failed += work.iterations_failed;
         self.sent += work.sent;
         self.all_iterations += work.all_iterations;
+        self.all_iterations_failed += work.all_iterations_failed;
         self.all_sent += work.all_sent;
         self.all_failed += work.all_failed;
         self.guest_cpu_ns += work.guest_cpu_ns;
         self.blocked_ns += work.blocked_ns;
+        self.waited_ns += work.waited_ns;
         self.idle_ns += work.idle_ns;
         self.wall_ns += work.wall_ns;
-        self.calls += work.calls;
         self.keyed |= work.keyed;
         self.last_iteration_us = self.last_iteration_us.max(work.last_iteration_us);
-        self.first_sent_us = match (self.first_sent_us, work.first_sent_us) {
-            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
-            (mine, theirs) => mine.or(theirs),
-        };
     }
 
     fn add_deliveries(&mut self, deliveries: DeliveryInterval) {
@@ -154,6 +154,18 @@ impl FlowTotals {
         self.all_bytes += deliveries.all_bytes;
         self.all_failed += deliveries.all_failed;
         self.last_acknowledged_us = self.last_acknowledged_us.max(deliveries.last_acknowledged_us);
+        let first = self.first_acknowledged_us.into_iter().chain(deliveries.first_acknowledged_us);
+        self.first_acknowledged_us = first.min();
+    }
+
+    /// Books messages that were handed over and of which nothing was ever reported, as unknown ones of `operation`.
+    pub fn book_silent(&mut self, operation: u32) {
+        let counts = self.whole();
+        let silent = self.sent.saturating_sub(counts.acknowledged + counts.failed + counts.unknown);
+        if silent > 0 {
+            self.operations.entry(operation).or_default().unknown += silent;
+        }
+        self.all_failed = self.all_failed.max(self.all_sent.saturating_sub(self.all_acknowledged));
     }
 
     /// The sum over all operations.
@@ -322,13 +334,7 @@ mod tests {
                         d.operations.of(0).good_n(Measure::Service, 700, 5);
                         d.count_partition(1, 2);
                         sender.send(Sample::Deliveries(d)).expect("the collector lives");
-                        let w = WorkInterval {
-                            second,
-                            all_sent: 6,
-                            sent: 6,
-                            first_sent_us: Some(9 + second),
-                            ..Default::default()
-                        };
+                        let w = WorkInterval { second, all_sent: 6, sent: 6, ..Default::default() };
                         sender.send(Sample::Work(w)).expect("the collector lives");
                     }
                 })
@@ -339,6 +345,6 @@ mod tests {
         let totals = collector.finish();
         let flow = &totals.flows[0];
         assert_eq!((flow.whole().acknowledged, flow.sent, flow.partitions[1][2]), (60, 72, 12));
-        assert_eq!((flow.first_sent_us, flow.last_acknowledged_us), (Some(9), 2));
+        assert_eq!(flow.last_acknowledged_us, 2);
     }
 }

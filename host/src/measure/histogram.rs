@@ -11,12 +11,6 @@ pub fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, MAX_MICROS, 3).expect("constant bounds that hdrhistogram takes")
 }
 
-/// Nanoseconds as the microseconds that histograms keep.
-#[inline]
-pub fn micros(nanos: u64) -> u64 {
-    nanos / 1_000
-}
-
 /// What is said of a histogram: microseconds. Percentiles are values that were recorded, at 3 digits, never averages
 /// of percentiles.
 #[derive(Debug, Clone, Serialize)]

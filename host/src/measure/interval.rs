@@ -130,6 +130,8 @@ pub struct DeliveryInterval {
     pub all_bytes: u64,
     /// Failed and unknown ones, with warm-up.
     pub all_failed: u64,
+    /// When the first measured acknowledgement came, on the run's clock.
+    pub first_acknowledged_us: Option<u64>,
     /// When the last measured acknowledgement came, on the run's clock; 0 for none.
     pub last_acknowledged_us: u64,
 }
@@ -167,6 +169,8 @@ pub struct WorkInterval {
     pub iterations_failed: u64,
     /// Iterations that ran, with warm-up.
     pub all_iterations: u64,
+    /// Iterations that failed, with warm-up.
+    pub all_iterations_failed: u64,
     /// Messages handed over in measured iterations.
     pub sent: u64,
     /// The same with warm-up.
@@ -177,16 +181,14 @@ pub struct WorkInterval {
     pub guest_cpu_ns: u64,
     /// Time that the worker waited for room in the client's queue.
     pub blocked_ns: u64,
+    /// Time that the guest waited in `deliver` and `sleep`.
+    pub waited_ns: u64,
     /// Time that the worker slept because nothing was due.
     pub idle_ns: u64,
     /// Time that the worker lived.
     pub wall_ns: u64,
     /// When the last measured iteration returned, on the run's clock; 0 for none.
     pub last_iteration_us: u64,
-    /// When the first measured message was handed over, on the run's clock.
-    pub first_sent_us: Option<u64>,
-    /// Calls into the guest.
-    pub calls: u64,
     /// Whether any message had a key.
     pub keyed: bool,
 }

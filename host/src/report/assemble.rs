@@ -37,20 +37,30 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     let mut warnings = plan.warnings.clone();
     warnings.extend(facts.cluster.warnings.iter().cloned());
     let throttle: BTreeMap<i32, BrokerThrottle> = throttle(&record);
-    let wall_s = (record.load + record.drain).as_secs_f64();
+    let load_s = record.load.as_secs_f64();
+    let load_cpu_s = record.load_cpu_ns as f64 / 1e9;
     let cpu_s = record.cpu_ns as f64 / 1e9;
     let all_sent: u64 = record.flows.iter().map(|flow| flow.totals.all_sent).sum();
     let guest_ns: u64 = record.flows.iter().map(|flow| flow.totals.guest_cpu_ns).sum();
-    let cpu_use = (wall_s > 0.0).then(|| cpu_s / (wall_s * facts.machine.usable()));
+    let cpu_use = (load_s > 0.0).then(|| load_cpu_s / (load_s * facts.machine.usable()));
+    let others_busy = record.machine_busy.map(|busy| {
+        let own = load_cpu_s / (load_s * f64::from(facts.machine.processors)).max(f64::MIN_POSITIVE);
+        (busy - own).max(0.0)
+    });
     let mut flows = Vec::new();
     for (flow, done) in plan.flows.iter().zip(record.flows) {
-        flows.push(flow_result(flow, done, record.ended.is_some(), &record.operations, &facts.cluster));
+        flows.push(flow_result(flow, done, record.ended_early, &record.operations, &facts.cluster));
     }
     for flow in &flows {
         warnings.extend(flow_warnings(flow));
     }
     let honesty = Honesty {
-        limited_by: limit_of(&flows, cpu_use, record.machine_busy, &throttle),
+        limited_by: limit_of(
+            &flows,
+            Busyness { cpu_use, machine: record.machine_busy, others: others_busy },
+            &throttle,
+            facts.cluster.brokers.len(),
+        ),
         cpu_s,
         cpu_ns_per_message: (all_sent > 0).then(|| record.cpu_ns as f64 / all_sent as f64),
         guest_share_of_cpu: (record.cpu_ns > 0).then(|| guest_ns as f64 / record.cpu_ns as f64),
@@ -125,6 +135,8 @@ fn outcome(plan: &Plan, flows: &[FlowResult], ended: Option<Ended>, load_s: f64)
         count(m.unknown, "sent, but nothing was heard of them");
         let in_warm_up = m.failed_with_warm_up.saturating_sub(m.failed + m.unknown);
         count(in_warm_up, "failed in the warm-up");
+        let warm_up_failed = result.iterations.failed_with_warm_up - result.iterations.failed;
+        count(warm_up_failed, "of the warm-up's iterations failed");
         count(
             result.iterations.failed,
             if result.iterations.failed == 1 { "iteration failed" } else { "iterations failed" },
@@ -185,6 +197,7 @@ fn flow_result(
             failed: totals.iterations_failed,
             missed: done.missed,
             warm_up: totals.all_iterations - totals.iterations,
+            failed_with_warm_up: totals.all_iterations_failed,
         },
         messages: Messages {
             sent: counts.acknowledged + counts.failed + counts.unknown,
@@ -217,6 +230,7 @@ fn flow_result(
         workers: WorkerTime {
             guest: share(totals.guest_cpu_ns),
             blocked: share(totals.blocked_ns),
+            waited: share(totals.waited_ns),
             idle: share(totals.idle_ns),
             blocked_s: totals.blocked_ns as f64 / 1e9,
         },
@@ -241,10 +255,17 @@ impl Span {
         let last_iteration_ns = totals.last_iteration_us * 1_000;
         let last_ns = last_iteration_ns.max(totals.last_acknowledged_us * 1_000);
         let before = schedule.count_within(start_ns).unwrap_or(0);
-        let by_number = flow.end.iterations.or(flow.end.messages).filter(|_| schedule.is_paced());
-        let by_number = by_number.and_then(|count| schedule.due_ns(before + count));
-        let planned_ns =
-            done.end_ns.into_iter().chain(by_number).min().filter(|_| !ended_early).unwrap_or(last_iteration_ns);
+        let after = |iterations: u64| schedule.due_ns(before + iterations).filter(|_| schedule.is_paced());
+        let by_iterations = flow.end.iterations.and_then(after);
+        // iterations may send several messages, so only those that ran tell when the messages were to be through
+        let by_messages =
+            flow.end.messages.filter(|messages| totals.sent >= *messages).and_then(|_| after(totals.iterations));
+        let planned_ns = done.end_ns.into_iter().chain(by_iterations).chain(by_messages).min();
+        let planned_ns = planned_ns.filter(|_| !ended_early && !done.exhausted).unwrap_or(last_iteration_ns);
+        // what an unpaced flow sent in its warm-up is ahead of the first measured message in the client's queue
+        let backlog_ns = totals.first_acknowledged_us.map_or(0, |us| us * 1_000);
+        let is_unpaced_after_warm_up = !schedule.is_paced() && totals.all_iterations > totals.iterations;
+        let start_ns = if is_unpaced_after_warm_up { start_ns.max(backlog_ns) } else { start_ns };
         (last_ns > 0 && last_ns >= start_ns).then_some(Span { start_ns, planned_ns, last_iteration_ns, last_ns })
     }
 
@@ -328,6 +349,9 @@ fn spread(partitions: &[Vec<u64>], cluster: &Cluster) -> Vec<PartitionSpread> {
 /// What a person should know who reads a flow's figures, or compares them with those of Java's clients.
 fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     let mut warnings = Vec::new();
+    if flow.measured && flow.messages.sent == 0 {
+        warnings.push(format!("flow `{}` sent no message that counts", flow.name));
+    }
     if let (Some(target), Some(achieved)) = (flow.target_rate, flow.achieved_rate)
         && achieved < target * 0.995
     {
@@ -347,11 +371,21 @@ fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     warnings
 }
 
+/// Shares of processor time during the load, 0 to 1.
+struct Busyness {
+    /// khost's, of what it may use.
+    cpu_use: Option<f64>,
+    /// Everybody's, of the machine.
+    machine: Option<f64>,
+    /// Others' than khost's, of the machine.
+    others: Option<f64>,
+}
+
 fn limit_of(
     flows: &[FlowResult],
-    cpu_use: Option<f64>,
-    machine_busy: Option<f64>,
+    busy: Busyness,
     throttle: &BTreeMap<i32, BrokerThrottle>,
+    brokers: usize,
 ) -> LimitedBy {
     let measured = flows.iter().filter(|flow| flow.measured);
     let Some(flow) = measured.max_by_key(|flow| flow.messages.acknowledged) else {
@@ -360,15 +394,20 @@ fn limit_of(
     let service = flow.operations.iter().filter_map(|o| o.measures.get(Measure::Service.info().name));
     let (sum, count) = service.fold((0.0, 0), |(sum, count), d| (sum + d.mean_us * d.count as f64, count + d.count));
     let batch = flow.client.get("batch.size").and_then(|text| text.parse().ok()).unwrap_or(1e6);
+    // each client is held back by each broker for itself, so the sum is shared out among them
+    let throttled_ms: u64 = throttle.values().map(|t| t.total_ms).sum();
+    let connections = flows.iter().map(|flow| u64::from(flow.clients)).sum::<u64>() * brokers.max(1) as u64;
     limited_by(&Signs {
         messages: flow.messages.acknowledged,
         target: flow.target_rate,
         achieved: flow.achieved_rate,
         guest: flow.workers.guest.unwrap_or(0.0),
         blocked: flow.workers.blocked.unwrap_or(0.0),
-        cpu_use: cpu_use.unwrap_or(0.0),
-        machine_busy: machine_busy.unwrap_or(0.0),
-        throttled_ms: throttle.values().map(|t| t.total_ms).sum(),
+        waited: flow.workers.waited.unwrap_or(0.0),
+        cpu_use: busy.cpu_use.unwrap_or(0.0),
+        machine_busy: busy.machine.unwrap_or(0.0),
+        others_busy: busy.others.unwrap_or(0.0),
+        throttled_ms: throttled_ms / connections.max(1),
         window_s: flow.window.map_or(0.0, |w| w.seconds),
         mean_request_bytes: flow.wire.mean_request_bytes.unwrap_or(0.0),
         batch_bytes: batch,

@@ -157,6 +157,8 @@ pub struct Iterations {
     pub missed: u64,
     /// That ran in the warm-up.
     pub warm_up: u64,
+    /// That failed, warm-up included.
+    pub failed_with_warm_up: u64,
 }
 
 /// Messages: `sent` = `acknowledged` + `failed` + `unknown`.
@@ -278,6 +280,8 @@ pub struct WorkerTime {
     pub guest: Option<f64>,
     /// Waiting for room in the client's queue.
     pub blocked: Option<f64>,
+    /// The guest waited in `deliver` or `sleep`.
+    pub waited: Option<f64>,
     /// Nothing was due.
     pub idle: Option<f64>,
     /// Seconds that workers waited for room, summed.
@@ -295,7 +299,7 @@ pub struct Honesty {
     pub cpu_ns_per_message: Option<f64>,
     /// The share of it in the guests' own code.
     pub guest_share_of_cpu: Option<f64>,
-    /// khost's processor time over that which it could have had during load and drain.
+    /// khost's processor time over that which it could have had, during the load.
     pub cpu_use: Option<f64>,
     /// The share of the machine's processors that anybody kept busy during the load.
     pub machine_busy: Option<f64>,

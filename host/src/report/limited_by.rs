@@ -20,8 +20,10 @@ pub(super) struct Signs {
     pub(super) achieved: Option<f64>,
     pub(super) guest: f64,
     pub(super) blocked: f64,
+    pub(super) waited: f64,
     pub(super) cpu_use: f64,
     pub(super) machine_busy: f64,
+    pub(super) others_busy: f64,
     pub(super) throttled_ms: u64,
     pub(super) window_s: f64,
     pub(super) mean_request_bytes: f64,
@@ -54,9 +56,9 @@ pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
         Some(format!("khost used {} of the processor time that it may use", percent(signs.cpu_use)))
     } else if signs.machine_busy >= 0.95 {
         Some(format!(
-            "this machine's processors were {} busy, {} of that by others than khost",
+            "this machine's processors were {} busy, {} with others than khost",
             percent(signs.machine_busy),
-            percent((1.0 - signs.cpu_use / signs.machine_busy).max(0.0))
+            percent(signs.others_busy)
         ))
     } else {
         None
@@ -68,6 +70,13 @@ pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
     }
     if signs.guest >= GUEST {
         let sentence = format!("the guest: its own code took {} of the workers' time{behind}", percent(signs.guest));
+        return limit("guest", sentence);
+    }
+    if signs.waited >= GUEST {
+        let sentence = format!(
+            "the guest: it waited in `deliver` or `sleep` for {} of the workers' time{behind}",
+            percent(signs.waited)
+        );
         return limit("guest", sentence);
     }
     if let Some(processors) = processors {
@@ -109,6 +118,7 @@ mod tests {
         assert_eq!(limited_by(&Signs::default()).what, "nothing");
         assert_eq!(what(Signs { target: Some(1000.0), achieved: Some(999.0), ..Default::default() }), "schedule");
         assert_eq!(what(Signs { guest: 0.8, cpu_use: 0.9, ..behind() }), "guest");
+        assert_eq!(what(Signs { waited: 0.9, ..Default::default() }), "guest");
         assert_eq!(what(Signs { blocked: 0.9, cpu_use: 0.9, ..Default::default() }), "generator-cpu");
         assert_eq!(
             what(Signs { blocked: 0.9, cpu_use: 0.4, machine_busy: 0.99, ..Default::default() }),

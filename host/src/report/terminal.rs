@@ -186,10 +186,11 @@ fn flow_text(out: &mut String, flow: &FlowResult) {
     }
     let share = |share: Option<f64>| share.map_or("n/a".into(), percent);
     let time = format!(
-        "{} in the guest, {} waiting for the client's queue ({} s), {} idle",
+        "{} in the guest, {} waiting for the client's queue ({} s), {} in deliver or sleep, {} idle",
         share(flow.workers.guest),
         share(flow.workers.blocked),
         decimal(flow.workers.blocked_s),
+        share(flow.workers.waited),
         share(flow.workers.idle)
     );
     line(out, "workers' time", &time);
