@@ -13,6 +13,11 @@ pub(super) fn print(text: &str) {
     }
 }
 
+/// How wide stdout is, if it is a terminal.
+pub(super) fn width() -> Option<usize> {
+    terminal_size::terminal_size_of(stdout()).map(|(width, _)| width.0.into())
+}
+
 /// What clap says: help and version are no errors.
 pub(super) fn usage(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {

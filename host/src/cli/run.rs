@@ -125,7 +125,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     };
     let result = report::assemble(facts, record?);
     match arguments.format {
-        Format::Text => output::print(&report::text(&result)),
+        Format::Text => output::print(&report::text(&result, output::width())),
         Format::Json => {
             let mut json = serde_json::to_string_pretty(&result).expect("the document has only text keys");
             json.push('\n');

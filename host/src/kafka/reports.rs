@@ -120,7 +120,8 @@ impl Reports {
                         client.room_made();
                     }
                 } else {
-                    let away = reports.made.elapsed() - Duration::from_micros(reports.here_us.load(Relaxed));
+                    let here = Duration::from_micros(reports.here_us.load(Relaxed));
+                    let away = reports.made.elapsed().saturating_sub(here);
                     if away >= LEFT_FOR {
                         reports.take(&client, STAND_IN_MS);
                     } else {

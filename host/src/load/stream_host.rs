@@ -149,6 +149,14 @@ impl StreamHost {
         self.tags.last().is_none_or(|tag| tag.is_warm_up())
     }
 
+    fn wait_until_less_is_delayed(&mut self) {
+        let began = Instant::now();
+        while self.flow.delayed_bytes.load(Relaxed) > MOST_DELAYED_BYTES && !self.shared.stop.is_ending() {
+            self.lane.client().idle(Duration::from_millis(1));
+        }
+        self.now.blocked_ns += began.elapsed().as_nanos() as u64;
+    }
+
     /// Counts what the call has handed over, and what was refused.
     fn book_call(&mut self) {
         let now_us = self.shared.clock.now_us();
@@ -201,11 +209,9 @@ impl StreamHost {
             headers: message.headers.iter().map(|(name, value)| (name.to_vec(), value.map(<[u8]>::to_vec))).collect(),
             timestamp: message.timestamp,
         };
-        let began = Instant::now();
-        while self.flow.delayed_bytes.load(Relaxed) > MOST_DELAYED_BYTES && !self.shared.stop.is_ending() {
-            self.lane.client().idle(Duration::from_millis(1));
+        if self.flow.delayed_bytes.load(Relaxed) > MOST_DELAYED_BYTES {
+            self.wait_until_less_is_delayed();
         }
-        self.now.blocked_ns += if began.elapsed().as_millis() > 0 { began.elapsed().as_nanos() as u64 } else { 0 };
         self.flow.delayed_bytes.fetch_add(delayed.bytes(), Relaxed);
         // its thread lives as long as a worker does
         let _ = self.later.send(delayed);

@@ -12,30 +12,50 @@ use crate::measure::{Distribution, MEASURES};
 /// Partitions of a topic whose counts are all shown.
 const MOST_PARTITIONS: usize = 16;
 
-/// The whole summary, ending with the verdict.
-pub fn text(result: &RunResult) -> String {
-    let mut out = String::new();
+/// The whole summary, ending with the verdict. Lines are wrapped at `width` characters where one is given; rows of
+/// tables are not.
+pub fn text(result: &RunResult, width: Option<usize>) -> String {
+    let mut page = Page { text: String::new(), width: width.unwrap_or(usize::MAX) };
+    let out = &mut page;
     let s = &result.scenario;
     let digest = s.digest.get(..19).unwrap_or(&s.digest);
-    line(&mut out, "scenario", &format!("{} {} ({digest}…), seed {}", s.name, s.version, result.seed));
-    line(&mut out, "cluster", &cluster(result));
+    line(out, "scenario", &format!("{} {} ({digest}…), seed {}", s.name, s.version, result.seed));
+    line(out, "cluster", &cluster(result));
     for flow in &result.flows {
-        out.push('\n');
-        flow_text(&mut out, flow);
+        out.text.push('\n');
+        flow_text(out, flow);
     }
-    scenario_figures(&mut out, result);
-    out.push('\n');
-    honesty(&mut out, result);
+    scenario_figures(out, result);
+    out.text.push('\n');
+    honesty(out, result);
     for warning in &result.warnings {
-        line(&mut out, "note", warning);
+        line(out, "note", warning);
     }
-    out.push('\n');
-    verdict(&mut out, result);
-    out
+    out.text.push('\n');
+    verdict(out, result);
+    page.text
 }
 
-fn line(out: &mut String, name: &str, text: &str) {
-    writeln!(out, "{name:<13} {text}").expect("a String takes all");
+/// What is printed, and how wide it may be.
+struct Page {
+    text: String,
+    width: usize,
+}
+
+/// The width of the names at the left, with the blank behind them.
+const NAMES: usize = 14;
+
+fn line(out: &mut Page, name: &str, text: &str) {
+    let indent = " ".repeat(NAMES);
+    let options = textwrap::Options::new(out.width.max(3 * NAMES)).subsequent_indent(&indent).break_words(false);
+    let whole = format!("{name:<13} {text}");
+    // blanks between words are all that may become a line's end
+    let options = options.word_separator(textwrap::WordSeparator::AsciiSpace);
+    let lines =
+        if whole.chars().count() <= out.width { vec![whole.as_str().into()] } else { textwrap::wrap(&whole, options) };
+    for line in lines {
+        writeln!(out.text, "{}", line.trim_end()).expect("a String takes all");
+    }
 }
 
 fn cluster(result: &RunResult) -> String {
@@ -62,7 +82,7 @@ fn cluster(result: &RunResult) -> String {
     format!("{who}; {}", topics.join(", "))
 }
 
-fn flow_text(out: &mut String, flow: &FlowResult) {
+fn flow_text(out: &mut Page, flow: &FlowResult) {
     let of = format!(
         "{}, {}, batch {}",
         plural(flow.threads.into(), "thread"),
@@ -123,13 +143,13 @@ fn flow_text(out: &mut String, flow: &FlowResult) {
     if i.failed > 0 {
         line(out, "iterations", &format!("{} of {} failed", count(i.failed), count(i.ran)));
     }
-    out.push('\n');
+    out.text.push('\n');
     // the table pads every cell, so its rows begin and end with blanks
     for row in measures(flow).lines() {
         let row = row.strip_prefix(' ').unwrap_or(&row).trim_end();
-        writeln!(out, "{row}").expect("a String takes all");
+        writeln!(out.text, "{row}").expect("a String takes all");
     }
-    out.push('\n');
+    out.text.push('\n');
     for failure in &flow.failures {
         line(
             out,
@@ -259,7 +279,7 @@ fn operation_name(operation: &OperationResult) -> String {
     if labels.is_empty() { operation.name.clone() } else { format!("{} ({})", operation.name, labels.join(", ")) }
 }
 
-fn scenario_figures(out: &mut String, result: &RunResult) {
+fn scenario_figures(out: &mut Page, result: &RunResult) {
     let labelled = |name: &str, labels: &[(String, String)]| {
         let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         if labels.is_empty() { name.to_owned() } else { format!("{name} ({})", labels.join(", ")) }
@@ -278,7 +298,7 @@ fn scenario_figures(out: &mut String, result: &RunResult) {
     }
 }
 
-fn honesty(out: &mut String, result: &RunResult) {
+fn honesty(out: &mut Page, result: &RunResult) {
     let h = &result.honesty;
     line(out, "limited by", &h.limited_by.sentence);
     let mut cpu = format!("{} s of khost's processor time", decimal(h.cpu_s));
@@ -334,7 +354,7 @@ fn honesty(out: &mut String, result: &RunResult) {
     line(out, "environment", &environment);
 }
 
-fn verdict(out: &mut String, result: &RunResult) {
+fn verdict(out: &mut Page, result: &RunResult) {
     let o = &result.outcome;
     for reason in &o.reasons {
         line(out, "because", reason);
