@@ -3,14 +3,16 @@
 use std::io::{ErrorKind, Write, stdout};
 use std::process::ExitCode;
 
-/// Prints all of it, or as much as somebody reads.
-pub(super) fn print(text: &str) {
+/// Prints all of it, or as much as somebody reads. Answers false where it could not be written.
+pub(super) fn print(text: &str) -> bool {
     let mut out = stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
         && error.kind() != ErrorKind::BrokenPipe
     {
         eprintln!("error: the result can't be written to stdout: {error}");
+        return false;
     }
+    true
 }
 
 /// How wide stdout is, if it is a terminal.

@@ -63,6 +63,9 @@ Examples:
   khost run hello.wasm --set flows.orders.rate=5k/s --dry-run   what would run
   khost run hello.wasm -X acks=1 -X linger.ms=20 --format json  the whole result";
 
+/// The run passed, but nobody can read it.
+const FAILED: u8 = 1;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// A summary for people
@@ -124,15 +127,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         machine,
     };
     let result = report::assemble(facts, record?);
-    match arguments.format {
+    let printed = match arguments.format {
         Format::Text => output::print(&report::text(&result, output::width())),
         Format::Json => {
             let mut json = serde_json::to_string_pretty(&result).expect("the document has only text keys");
             json.push('\n');
-            output::print(&json);
+            output::print(&json)
         }
-    }
-    Ok(result.outcome.exit_code)
+    };
+    Ok(if printed { result.outcome.exit_code } else { result.outcome.exit_code.max(FAILED) })
 }
 
 fn sources(arguments: &Arguments, package: &Package, machine: &Machine) -> Result<Sources, Failure> {

@@ -150,7 +150,7 @@ impl PreflightError {
         match self {
             PreflightError::Unreachable { .. } => "check --brokers, that the broker runs, and that a firewall lets you through".into(),
             PreflightError::Silent { .. } => {
-                "is it a Kafka listener, and does it speak this security.protocol? (-X security.protocol=ssl, sasl_ssl, …)".into()
+                "is it a Kafka listener that is alive, and does it speak this security.protocol? (-X security.protocol=plaintext, ssl, sasl_ssl, …)".into()
             }
             PreflightError::Advertised { .. } => {
                 "set advertised.listeners of that broker to an address that this machine reaches, or make the name resolve here".into()
@@ -253,6 +253,16 @@ pub fn preflight(
     // librdkafka's mock cluster can't describe topics
     if !embedded {
         facts.iter_mut().zip(configs(&admin, topics)).for_each(|(facts, config)| facts.config = config);
+        for (topic, facts) in topics.iter().zip(&facts) {
+            let seen = |name: &String| facts.config.get(name);
+            let other = topic.config.iter().filter_map(|(name, wanted)| Some((name, wanted, seen(name)?)));
+            warnings.extend(other.filter(|(_, wanted, seen)| wanted != seen).map(|(name, wanted, seen)| {
+                format!(
+                    "topic `{}` has {name} = {seen}, not {wanted} as the manifest says; khost does not change topics",
+                    topic.name
+                )
+            }));
+        }
     }
     let brokers = metadata
         .brokers()
@@ -289,7 +299,8 @@ fn first_answer(
             return Err(PreflightError::Advertised { bootstrap, id, address, reason });
         }
         if Instant::now() >= until || !is_worth_waiting(&error) {
-            let complaints = if complaints.is_empty() { vec![error.to_string()] } else { complaints };
+            let told: Vec<_> = complaints.into_iter().filter(|text| !text.ends_with("brokers are down")).collect();
+            let complaints = if told.is_empty() { vec![error.to_string()] } else { told };
             return Err(PreflightError::Silent { addresses: addresses.to_string(), complaints });
         }
     }

@@ -176,7 +176,13 @@ impl Recorder {
         self.samples = None;
     }
 
-    fn complain(&self, text: String) {
+    fn complain(&self, text: &str) {
+        // the same comes as an error and as a log line, which names its thread
+        let text =
+            text.split_once("]: ").filter(|_| text.starts_with("[thrd:")).map_or(text, |(_, rest)| rest).to_owned();
+        if text.ends_with("brokers are down") {
+            return;
+        }
         let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
         let text =
             if complaints.len() < MOST_COMPLAINTS || complaints.contains_key(&text) { text } else { "others".into() };
@@ -199,13 +205,13 @@ impl Recorder {
                         self.record(client, &*message);
                     }
                 }
-                rd::RD_KAFKA_EVENT_ERROR => self.complain(owned(rd::rd_kafka_event_error_string(event))),
+                rd::RD_KAFKA_EVENT_ERROR => self.complain(&owned(rd::rd_kafka_event_error_string(event))),
                 rd::RD_KAFKA_EVENT_LOG => {
                     let (mut facility, mut text, mut level) = (std::ptr::null(), std::ptr::null(), 0);
                     if rd::rd_kafka_event_log(event, &mut facility, &mut text, &mut level) == 0
                         && level <= WORTH_TELLING
                     {
-                        self.complain(owned(text));
+                        self.complain(&owned(text));
                     }
                 }
                 _ => {}
@@ -228,6 +234,8 @@ impl Recorder {
             self.now.all_bytes += bytes;
         } else {
             self.now.all_failed += 1;
+            let code = message.err as i32;
+            self.now.failures.entry((refuser(code), code)).or_default().add(tag.is_warm_up());
         }
         if tag.is_warm_up() {
             return;
@@ -249,7 +257,6 @@ impl Recorder {
                 one.good(Measure::Response, response_us);
             }
         } else {
-            *self.now.failures.entry((refuser(message.err as i32), message.err as i32)).or_default() += 1;
             let one = self.now.operations.of(operation);
             // SAFETY: as the caller says.
             match unsafe { rd::rd_kafka_message_status(message) } {

@@ -94,7 +94,10 @@ unsafe fn take_dump(pairs: *mut *const c_char, count: usize) -> ClientSettings {
     // SAFETY: as the caller says.
     let text = |at: usize| unsafe { owned(*pairs.add(at)) };
     let all = (0..count / 2).map(|at| (text(2 * at), text(2 * at + 1)));
-    let told = all.filter(|(name, value)| !value.is_empty() && value != "inherit" && crate::plan::for_producers(name));
+    let is_pointer = |name: &str| name.ends_with("_cb") || name == "opaque";
+    let told = all.filter(|(name, value)| {
+        !value.is_empty() && value != "inherit" && crate::plan::for_producers(name) && !is_pointer(name)
+    });
     let mask = |(name, value): (String, String)| {
         let value = if crate::plan::is_secret(&name) { "…".into() } else { value };
         (KNOWN_AS.iter().find(|(own, _)| *own == name).map_or(name, |(_, known)| (*known).into()), value)

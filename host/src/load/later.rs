@@ -135,7 +135,7 @@ fn send(shared: &Shared, flow: &FlowRun, lane: &mut Lane, message: Delayed, work
     unsafe { lane.push(&record, message.tag, &stop) };
     lane.flush(&stop);
     work.all_sent += 1;
-    work.keyed |= message.key.is_some();
+    work.keyed |= message.key.is_some() && message.partition < 0;
     if !message.tag.is_warm_up() {
         work.sent += 1;
         work.operations.of(message.tag.slot()).good(Measure::Enqueue, shared.clock.now_us() - began);

@@ -20,8 +20,8 @@ pub struct RunRecord {
     pub checks: Vec<CheckFigures>,
     /// Why it ended before its plan was done, drain included.
     pub ended: Option<Ended>,
-    /// Whether already the load ended before its plan was done.
-    pub ended_early: bool,
+    /// When the load ended, in nanoseconds since its start, if that was before its plan was done.
+    pub ended_early_ns: Option<u64>,
     /// Processor time of the process during the load, in nanoseconds.
     pub load_cpu_ns: u64,
     /// From the load's start until the last worker was done.

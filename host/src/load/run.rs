@@ -148,9 +148,11 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
         log_lines: &log_lines,
         began,
         told: began,
+        ending_ns: None,
         flows: &flows,
     };
     let over_by = watch.load(&mut workers);
+    let ending_ns = watch.ending_ns;
     let load = began.elapsed();
     let load_cpu_ns = process_cpu_ns() - cpu;
     let ended_early = shared.stop.why().is_some();
@@ -189,7 +191,7 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
         counters: shared.counters.counters(),
         checks: shared.checks.checks(),
         ended: shared.stop.why(),
-        ended_early,
+        ended_early_ns: ending_ns.filter(|_| ended_early),
         load,
         load_cpu_ns,
         drain,

@@ -72,6 +72,14 @@ impl Schedule {
         }
     }
 
+    /// When the last stage ends, in nanoseconds since the load's start.
+    pub fn end_ns(&self) -> Option<u64> {
+        match self {
+            Schedule::Stages(stretches) => stretches.last().map(|last| ((last.start_s + last.length_s) * 1e9) as u64),
+            _ => None,
+        }
+    }
+
     /// Whether iterations have an intended time.
     pub fn is_paced(&self) -> bool {
         !matches!(self, Schedule::Unpaced)

@@ -125,8 +125,9 @@ impl StreamHost {
         let _ = self.samples.send(Sample::Work(std::mem::replace(&mut self.now, next)));
     }
 
-    /// The time that the worker lives counts from now.
+    /// The time that the worker lives counts from now; what it waited for in `setup` is not part of it.
     pub(super) fn begin_life(&mut self) {
+        (self.now.waited_ns, self.now.blocked_ns) = (0, 0);
         self.since = Instant::now();
     }
 
@@ -310,7 +311,7 @@ impl Host for StreamHost {
                 .ok_or_else(|| format!("more than {} messages are waited for at once", Tag::SLOTS))?,
         };
         self.call.pushed += 1;
-        self.now.keyed |= key.is_some();
+        self.now.keyed |= key.is_some() && message.partition < 0;
         self.now.all_sent += 1;
         if !tag.is_warm_up() {
             match self.call.measured.last_mut() {

@@ -9,6 +9,7 @@ use super::run::{ActiveFlow, Running};
 use super::shared::Shared;
 use super::stop::Ended;
 use crate::measure::{Collector, Live};
+use crate::plan::format_duration;
 
 /// How often the run looks at signals and at its end.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
@@ -21,6 +22,8 @@ pub trait Observer {
     fn progress(&mut self, progress: &Progress);
     /// A line of a guest.
     fn log(&mut self, line: &LogLine);
+    /// Something that a person who waits should know.
+    fn say(&mut self, text: &str);
 }
 
 /// How far a run is.
@@ -45,6 +48,8 @@ pub(super) struct Watch<'a, 'o> {
     pub(super) log_lines: &'a Receiver<LogLine>,
     pub(super) began: Instant,
     pub(super) told: Instant,
+    /// When nothing new began any more, in nanoseconds since the load's start.
+    pub(super) ending_ns: Option<u64>,
     pub(super) flows: &'a [ActiveFlow],
 }
 
@@ -60,6 +65,7 @@ impl Watch<'_, '_> {
             }
             if self.shared.stop.is_ending() {
                 let by = *over_by.get_or_insert(now + self.running.plan.run.drain);
+                self.ending_ns.get_or_insert(self.shared.clock.now_ns());
                 if now >= by {
                     self.shared.stop.give_up();
                 }
@@ -110,7 +116,15 @@ impl Watch<'_, '_> {
         }
         match (self.running.interrupts)() {
             0 => {}
-            1 => self.shared.stop.end_because(Ended::Interrupted),
+            1 => {
+                if self.shared.stop.why().is_none() {
+                    let drain = format_duration(self.running.plan.run.drain);
+                    self.observer.say(&format!(
+                        "interrupted: waiting up to {drain} for what is on its way; once more gives it up"
+                    ));
+                }
+                self.shared.stop.end_because(Ended::Interrupted);
+            }
             _ => {
                 self.shared.stop.end_because(Ended::Interrupted);
                 self.shared.stop.give_up();

@@ -293,7 +293,7 @@ impl Worker {
         if matches!(error, GuestError::Overrun { .. }) {
             traps.overruns.fetch_add(1, Relaxed);
         }
-        traps.texts.add(&format!("{error} ({})", self.who()));
+        traps.texts.add(&format!("{error} (flow `{}`)", self.identity.flow));
         traps.count.fetch_add(1, Relaxed) + 1
     }
 

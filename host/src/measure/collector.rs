@@ -21,7 +21,7 @@ pub struct Totals {
 pub struct FlowTotals {
     /// By the operation's number.
     pub operations: BTreeMap<u32, OperationInterval>,
-    /// Failed messages by who refused them and librdkafka's code.
+    /// Failed messages by reason.
     pub failures: Failures,
     /// Acknowledged messages by topic (its number in the plan) and partition.
     pub partitions: Vec<Vec<u64>>,
@@ -55,7 +55,7 @@ pub struct FlowTotals {
     pub idle_ns: u64,
     /// Time that workers lived, summed.
     pub wall_ns: u64,
-    /// Whether any message had a key.
+    /// Whether the partitioner placed any message by its key.
     pub keyed: bool,
     /// When the first measured acknowledgement came, on the run's clock.
     pub first_acknowledged_us: Option<u64>,
@@ -102,8 +102,10 @@ impl FlowTotals {
     }
 
     fn add_failures(&mut self, failures: Failures) {
-        for (code, count) in failures {
-            *self.failures.entry(code).or_default() += count;
+        for (reason, count) in failures {
+            let sum = self.failures.entry(reason).or_default();
+            sum.measured += count.measured;
+            sum.all += count.all;
         }
     }
 

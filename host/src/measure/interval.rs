@@ -18,7 +18,24 @@ pub enum Sample {
 }
 
 /// Failed messages by who refused them and librdkafka's code.
-pub type Failures = BTreeMap<(Refuser, i32), u64>;
+pub type Failures = BTreeMap<(Refuser, i32), FailureCount>;
+
+/// How many messages failed for one reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FailureCount {
+    /// Without the warm-up.
+    pub measured: u64,
+    /// With it.
+    pub all: u64,
+}
+
+impl FailureCount {
+    /// Counts one.
+    pub fn add(&mut self, warm_up: bool) {
+        self.measured += u64::from(!warm_up);
+        self.all += 1;
+    }
+}
 
 /// Who refused a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,7 +137,7 @@ pub struct DeliveryInterval {
     pub second: u64,
     /// By operation, warm-up left out.
     pub operations: ByOperation,
-    /// Failed ones by code, warm-up left out.
+    /// Failed ones by reason.
     pub failures: Failures,
     /// Acknowledged messages by topic (its number in the plan) and partition, warm-up left out.
     pub partitions: Vec<Vec<u64>>,
@@ -161,7 +178,7 @@ pub struct WorkInterval {
     pub second: u64,
     /// Durations by operation: enqueue, lateness, what the guest observed; and messages that the client refused.
     pub operations: ByOperation,
-    /// Messages that the client refused, by code, warm-up left out.
+    /// Messages that the client refused, by reason.
     pub failures: Failures,
     /// Measured iterations that ran.
     pub iterations: u64,
@@ -189,7 +206,7 @@ pub struct WorkInterval {
     pub wall_ns: u64,
     /// When the last measured iteration returned, on the run's clock; 0 for none.
     pub last_iteration_us: u64,
-    /// Whether any message had a key.
+    /// Whether the partitioner placed any message by its key.
     pub keyed: bool,
 }
 
@@ -198,10 +215,10 @@ impl WorkInterval {
     /// now, on the run's clock; an unpaced flow has no response.
     pub fn reject(&mut self, operation: u32, tag: Tag, code: i32, took_us: u64, now_us: Option<u64>) {
         self.all_failed += 1;
+        self.failures.entry((Refuser::Client, code)).or_default().add(tag.is_warm_up());
         if tag.is_warm_up() {
             return;
         }
-        *self.failures.entry((Refuser::Client, code)).or_default() += 1;
         let one = self.operations.of(operation);
         one.failed += 1;
         one.bad(Measure::Service, took_us);

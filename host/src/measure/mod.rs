@@ -15,7 +15,9 @@ mod tag;
 pub use clock::{RunClock, process_cpu_ns, thread_cpu_ns};
 pub use collector::{Collector, Counts, FlowTotals, Live, LiveSecond, Totals};
 pub use histogram::{Distribution, MAX_MICROS, new_histogram};
-pub use interval::{ByOperation, DeliveryInterval, Failures, OperationInterval, Refuser, Sample, WorkInterval};
+pub use interval::{
+    ByOperation, DeliveryInterval, FailureCount, Failures, OperationInterval, Refuser, Sample, WorkInterval,
+};
 pub use machine::{Busy, Machine};
 pub use measures::{MEASURES, Measure, MeasureInfo};
 pub use series::{Point, Series};

@@ -8,7 +8,7 @@ use super::explain::explain;
 use super::limited_by::{Signs, limited_by};
 use crate::kafka::{Cluster, Code};
 use crate::load::{Ended, FlowRecord, Operation, RunRecord, Schedule};
-use crate::measure::{Distribution, MEASURES, Machine, Measure, OperationInterval, Refuser};
+use crate::measure::{Distribution, FailureCount, MEASURES, Machine, Measure, OperationInterval, Refuser};
 use crate::plan::{Flow, FlowKind, Pace, Plan, format_duration};
 
 /// What is known besides the record.
@@ -49,7 +49,7 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     });
     let mut flows = Vec::new();
     for (flow, done) in plan.flows.iter().zip(record.flows) {
-        flows.push(flow_result(flow, done, record.ended_early, &record.operations, &facts.cluster));
+        flows.push(flow_result(flow, done, record.ended_early_ns, &record.operations, &facts.cluster));
     }
     for flow in &flows {
         warnings.extend(flow_warnings(flow));
@@ -154,13 +154,13 @@ fn outcome(plan: &Plan, flows: &[FlowResult], ended: Option<Ended>, load_s: f64)
 fn flow_result(
     flow: &Flow,
     done: FlowRecord,
-    ended_early: bool,
+    ended_early_ns: Option<u64>,
     operations: &[Operation],
     cluster: &Cluster,
 ) -> FlowResult {
     let FlowKind::Stream(stream) = &flow.kind;
     let schedule = Schedule::new(&stream.pace);
-    let span = Span::of(&schedule, flow, &done, ended_early);
+    let span = Span::of(&schedule, flow, &done, ended_early_ns);
     let totals = done.totals;
     let counts = totals.whole();
     let window = span.map(|span| span.window());
@@ -170,12 +170,13 @@ fn flow_result(
         mb_per_s: counts.bytes as f64 / w.seconds / 1e6,
         mib_per_s: counts.bytes as f64 / w.seconds / f64::from(1 << 20),
     });
-    let failure = |(&(by, code), &count): (&(Refuser, i32), &u64)| FailureLine {
+    let failure = |(&(by, code), count): (&(Refuser, i32), &FailureCount)| FailureLine {
         code,
         name: Code(code).name(),
         by: if by == Refuser::Client { "client" } else { "broker" },
         text: explain(by, code, &done.client_settings, &cluster.topics),
-        count,
+        count: count.measured,
+        count_with_warm_up: count.all,
     };
     let wire = &done.wire;
     let share = |ns: u64| (totals.wall_ns > 0).then(|| ns as f64 / totals.wall_ns as f64);
@@ -185,6 +186,7 @@ fn flow_result(
         kind: "stream",
         measured: flow.measured,
         keyed: totals.keyed,
+        exhausted: done.exhausted,
         threads: stream.threads,
         clients: stream.clients,
         batch: stream.batch,
@@ -249,7 +251,7 @@ struct Span {
 }
 
 impl Span {
-    fn of(schedule: &Schedule, flow: &Flow, done: &FlowRecord, ended_early: bool) -> Option<Self> {
+    fn of(schedule: &Schedule, flow: &Flow, done: &FlowRecord, ended_early_ns: Option<u64>) -> Option<Self> {
         let totals = &done.totals;
         let start_ns = done.window_start_ns?;
         let last_iteration_ns = totals.last_iteration_us * 1_000;
@@ -260,8 +262,10 @@ impl Span {
         // iterations may send several messages, so only those that ran tell when the messages were to be through
         let by_messages =
             flow.end.messages.filter(|messages| totals.sent >= *messages).and_then(|_| after(totals.iterations));
-        let planned_ns = done.end_ns.into_iter().chain(by_iterations).chain(by_messages).min();
-        let planned_ns = planned_ns.filter(|_| !ended_early && !done.exhausted).unwrap_or(last_iteration_ns);
+        let ends = done.end_ns.into_iter().chain(schedule.end_ns()).chain(by_iterations).chain(by_messages);
+        // a load that ended early ended then, whether iterations were due or not
+        let planned_ns = ends.chain(ended_early_ns.map(|ns| ns.max(last_iteration_ns))).min();
+        let planned_ns = planned_ns.filter(|_| !done.exhausted).unwrap_or(last_iteration_ns);
         // what an unpaced flow sent in its warm-up is ahead of the first measured message in the client's queue
         let backlog_ns = totals.first_acknowledged_us.map_or(0, |us| us * 1_000);
         let is_unpaced_after_warm_up = !schedule.is_paced() && totals.all_iterations > totals.iterations;
@@ -271,7 +275,8 @@ impl Span {
 
     fn window(&self) -> Window {
         let (start_s, end_s) = (self.start_ns as f64 / 1e9, self.planned_ns.max(self.last_ns) as f64 / 1e9);
-        Window { start_s, end_s, seconds: end_s - start_s }
+        let schedule_end_s = self.planned_ns.max(self.last_iteration_ns) as f64 / 1e9;
+        Window { start_s, end_s, seconds: end_s - start_s, schedule_end_s }
     }
 
     /// Iterations a second that were asked for, and that were begun. Of `n` iterations at a rate of `r`, the last is due
@@ -361,6 +366,28 @@ fn flow_warnings(flow: &FlowResult) -> Vec<String> {
             flow.name
         ));
     }
+    if flow.iterations.missed > 0 {
+        let missed = flow.iterations.missed;
+        warnings.push(format!(
+            "flow `{}`: {missed} iterations were due and never began: no percentile has them",
+            flow.name
+        ));
+    }
+    if flow.is_behind() {
+        warnings.push(format!("flow `{}`: acknowledgements fell behind the rate", flow.name));
+    }
+    if flow.exhausted {
+        let ran = flow.iterations.ran;
+        warnings.push(format!("flow `{}`: the scenario had nothing left to do after {ran} iterations", flow.name));
+    }
+    let service = flow.operations.iter().filter_map(|o| o.measures.get(Measure::Service.info().name));
+    let longest_mean_s = service.map(|d| d.mean_us / 1e6).fold(0.0, f64::max);
+    if flow.target_rate.is_none() && flow.window.is_some_and(|w| w.seconds < longest_mean_s) {
+        warnings.push(format!(
+            "flow `{}`: the window is shorter than the latency: run longer for a throughput to trust",
+            flow.name
+        ));
+    }
     let partitioner = flow.client.get("partitioner").map_or("consistent_random", String::as_str);
     if flow.keyed && !partitioner.starts_with("murmur2") {
         warnings.push(format!(
@@ -401,6 +428,8 @@ fn limit_of(
         messages: flow.messages.acknowledged,
         target: flow.target_rate,
         achieved: flow.achieved_rate,
+        behind: flow.is_behind(),
+        exhausted: flow.exhausted,
         guest: flow.workers.guest.unwrap_or(0.0),
         blocked: flow.workers.blocked.unwrap_or(0.0),
         waited: flow.workers.waited.unwrap_or(0.0),

@@ -95,8 +95,10 @@ pub struct FlowResult {
     pub kind: &'static str,
     /// Whether it is what the run is about; `measured = false` in the manifest says that it is not.
     pub measured: bool,
-    /// Whether any message had a key.
+    /// Whether the partitioner placed any message by its key.
     pub keyed: bool,
+    /// Whether a worker's scenario had nothing left to do before the flow's end.
+    pub exhausted: bool,
     /// Workers.
     pub threads: u32,
     /// Producers that they share.
@@ -144,6 +146,19 @@ pub struct Window {
     pub end_s: f64,
     /// Its length.
     pub seconds: f64,
+    /// When the last iteration was due or began; what comes after is waiting for acknowledgements.
+    pub schedule_end_s: f64,
+}
+
+impl FlowResult {
+    /// Whether it held its rate in sending, but not in what came back: messages failed, or acknowledgements were still
+    /// coming in when the schedule had long ended.
+    pub(super) fn is_behind(&self) -> bool {
+        let lost = self.messages.acknowledged as f64 <= self.messages.sent as f64 * 0.99;
+        let late =
+            self.window.is_some_and(|w| w.end_s - w.schedule_end_s > 0.5 + 0.05 * (w.schedule_end_s - w.start_s));
+        self.target_rate.is_some() && self.messages.sent > 0 && (lost || late)
+    }
 }
 
 /// Iterations.
@@ -204,8 +219,10 @@ pub struct FailureLine {
     pub by: &'static str,
     /// What it means here.
     pub text: String,
-    /// How many.
+    /// How many, without the warm-up.
     pub count: u64,
+    /// How many with it.
+    pub count_with_warm_up: u64,
 }
 
 /// A text, and how often it came.

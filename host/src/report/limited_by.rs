@@ -18,6 +18,10 @@ pub(super) struct Signs {
     pub(super) messages: u64,
     pub(super) target: Option<f64>,
     pub(super) achieved: Option<f64>,
+    /// Acknowledgements did not keep up with the rate.
+    pub(super) behind: bool,
+    /// The scenario had nothing left to do.
+    pub(super) exhausted: bool,
     pub(super) guest: f64,
     pub(super) blocked: f64,
     pub(super) waited: f64,
@@ -40,10 +44,15 @@ pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
     }
     if let (Some(target), Some(achieved)) = (signs.target, signs.achieved)
         && achieved >= target * HELD
+        && !signs.behind
+        && !signs.exhausted
     {
         let sentence =
             format!("the schedule: {}/s were asked for, and {}/s were begun", decimal(target), decimal(achieved));
         return limit("schedule", sentence);
+    }
+    if signs.exhausted {
+        return limit("guest", "the guest: it had nothing left to do".into());
     }
     let behind = match (signs.target, signs.achieved) {
         (Some(target), Some(achieved)) => {
@@ -82,6 +91,13 @@ pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
     if let Some(processors) = processors {
         return limit("generator-cpu", format!("the generator's processors: {processors}{behind}"));
     }
+    if signs.behind && signs.blocked < BLOCKED {
+        let sentence = format!(
+            "the broker: messages were sent at their rate, but acknowledgements fell behind; a request's round trip took {} ms",
+            decimal(signs.mean_round_trip_us / 1e3)
+        );
+        return limit("broker", sentence);
+    }
     if signs.blocked >= BLOCKED {
         let small = signs.mean_request_bytes < signs.batch_bytes / 4.0;
         let waits_here = signs.mean_service_us > 3.0 * signs.mean_round_trip_us;
@@ -93,7 +109,7 @@ pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
             return limit("client-queue", sentence);
         }
         let sentence = format!(
-            "the broker: {full}, and a request took {} ms there and back{behind}",
+            "the broker: {full}, and a request's round trip took {} ms{behind}",
             decimal(signs.mean_round_trip_us / 1e3)
         );
         return limit("broker", sentence);
@@ -118,6 +134,10 @@ mod tests {
         assert_eq!(limited_by(&Signs::default()).what, "nothing");
         assert_eq!(what(Signs { target: Some(1000.0), achieved: Some(999.0), ..Default::default() }), "schedule");
         assert_eq!(what(Signs { guest: 0.8, cpu_use: 0.9, ..behind() }), "guest");
+        let held = || Signs { target: Some(1000.0), achieved: Some(1000.0), ..Default::default() };
+        assert_eq!(what(held()), "schedule");
+        assert_eq!(what(Signs { behind: true, ..held() }), "broker");
+        assert_eq!(what(Signs { exhausted: true, ..held() }), "guest");
         assert_eq!(what(Signs { waited: 0.9, ..Default::default() }), "guest");
         assert_eq!(what(Signs { blocked: 0.9, cpu_use: 0.9, ..Default::default() }), "generator-cpu");
         assert_eq!(

@@ -31,14 +31,6 @@ impl Display {
         Display { bar, told: None }
     }
 
-    /// A line for the person at the terminal.
-    pub fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
-        }
-    }
-
     /// Takes the live line away.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
@@ -89,6 +81,13 @@ impl Observer for Display {
         } else if self.told.get_or_insert_with(Instant::now).elapsed() >= PLAIN {
             self.told = Some(Instant::now());
             eprintln!("{}", Self::words(progress, PLAIN.as_secs() as usize));
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => eprintln!("{text}"),
         }
     }
 

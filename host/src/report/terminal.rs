@@ -97,7 +97,7 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
         };
         format!("measured over {} s{warm_up}", decimal(w.seconds))
     });
-    let measured = if flow.measured { "" } else { ", not what the run is about" };
+    let measured = if flow.measured { "" } else { ", not measured: beside what the run is about" };
     line(out, "flow", &format!("{} (stream, {}, {of}{measured}): {window}", flow.name, flow.pace));
     let m = &flow.messages;
     let mut messages = format!(
@@ -155,11 +155,15 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
             out,
             "failure",
             &format!(
-                "{} × {} ({}, by the {}): {}",
-                count(failure.count),
+                "{} × {} ({}, by the {}{}): {}",
+                count(failure.count_with_warm_up),
                 failure.name,
                 failure.code,
                 failure.by,
+                match failure.count_with_warm_up - failure.count {
+                    0 => String::new(),
+                    n => format!(", {} of them in the warm-up", count(n)),
+                },
                 failure.text
             ),
         );
@@ -192,12 +196,12 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
     if let (Some(bytes), Some(trip)) = (w.mean_request_bytes, w.mean_round_trip_us) {
         let ratio = w
             .compression_ratio
-            .map_or(String::new(), |r| format!(", {} bytes of keys and values a byte sent", decimal(r)));
+            .map_or(String::new(), |r| format!(", {} bytes of keys and values for each byte sent", decimal(r)));
         line(
             out,
             "requests",
             &format!(
-                "{} of {} bytes, {} ms there and back on average{ratio}",
+                "{} of {} bytes, {} ms of round trip on average{ratio}",
                 count(w.requests),
                 decimal(bytes),
                 millis(trip)
