@@ -20,3 +20,4 @@ mod settings;
 mod stall;
 mod streams;
 mod topics;
+mod windows;

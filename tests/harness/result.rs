@@ -39,6 +39,16 @@ impl RunResult {
         self.count("/flows/0/messages/delayed_dropped")
     }
 
+    /// How long the window of the figures is, in seconds.
+    pub(crate) fn window_seconds(&self) -> f64 {
+        self.number("/flows/0/window/seconds")
+    }
+
+    /// What limited the run, in one word.
+    pub(crate) fn limited_by(&self) -> String {
+        self.text("/honesty/limited_by/what")
+    }
+
     /// Failed messages by the name of their Kafka code.
     pub(crate) fn failures(&self) -> BTreeMap<String, u64> {
         let name = |failure: &Value| failure["name"].as_str().expect("a name").to_owned();
