@@ -9,12 +9,12 @@ use crate::measure::thread_cpu_ns;
 pub struct GuestLimits {
     /// Linear memory, in bytes.
     pub memory_bytes: u64,
-    /// Processor time of a call, in nanoseconds; `setup` and `teardown` may use three times as much.
+    /// Processor time of a call, in nanoseconds; `setup` and `teardown` may use twice as much.
     pub call_ns: u64,
 }
 
 /// `setup` fills pools and starts a language's runtime; it may take longer than a call on the message path.
-pub(super) const SETUP_FACTOR: u64 = 3;
+pub(super) const SETUP_FACTOR: u64 = 2;
 
 /// The processor time of the current call. Time that the host works for the guest is not the guest's.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
@@ -24,6 +24,9 @@ use crate::guest::{Compiled, GuestError, GuestLimits, Identity, WORKER_STACK_BYT
 use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Wire};
 use crate::measure::{Busy, Collector, FlowTotals, RunClock, Sample, process_cpu_ns};
 use crate::plan::{FlowKind, Plan};
+
+/// A set-up that takes longer is told of, again and again.
+const LONG_SETUP: Duration = Duration::from_secs(2);
 
 /// What a run is made of.
 pub struct Running<'a> {
@@ -325,7 +328,12 @@ fn await_readiness(
     log_lines: &Receiver<LogLine>,
 ) -> Result<(), RunError> {
     let mut waiting = workers;
+    let mut told = Instant::now();
     while waiting > 0 {
+        if told.elapsed() >= LONG_SETUP {
+            told = Instant::now();
+            observer.say(&format!("setting up: {waiting} of {workers} workers are not ready yet"));
+        }
         match readiness.recv_timeout(LOOK) {
             Ok((flow, Err(error))) => {
                 log_lines.try_iter().for_each(|line| observer.log(&line));
@@ -341,8 +349,7 @@ fn await_readiness(
     Ok(())
 }
 
-/// Ends clients away from the run's path: an unreachable broker makes that slow.
-/// Bodies that messages refer to live as long as the clients.
+/// Ends clients away from the run's path, as an unreachable broker makes that slow. Bodies that messages refer to live as long as the clients.
 fn retire(clients: Vec<Arc<Client>>, shared: Arc<Shared>) {
     let end = move || {
         drop(clients);
