@@ -1,6 +1,6 @@
 //! glibc's allocator, as the message path needs it. librdkafka allocates a message on the thread that sends it and frees
 //! it on the one that takes its report, and a buffer of up to a megabyte for each request; by default the allocator gives
-//! such memory back to the system at once and fetches it again, page by page, which costs a tenth of the processor time.
+//! such memory back to the system at once and fetches it again, page by page, which costs processor time.
 
 use std::sync::Once;
 
