@@ -15,6 +15,7 @@ mod partitioner;
 mod rates;
 mod records;
 mod scenarios;
+mod secured;
 mod selftest;
 mod settings;
 mod stall;

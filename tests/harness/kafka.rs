@@ -1,8 +1,14 @@
 //! A real Apache Kafka (KRaft) on loopback: one broker that all tests share, or brokers of a test's own.
 
+pub(crate) mod access;
 mod admin;
+pub(crate) mod certificates;
 mod jars;
+pub(crate) mod java;
+pub(crate) mod listeners;
 mod node;
+mod secured;
+mod wire;
 
 use std::ops::Deref;
 use std::rc::Rc;
@@ -33,9 +39,9 @@ pub(crate) struct Brokers<K> {
     _turn: Rc<Turn>,
 }
 
-impl<K: Deref<Target = Kafka>> Deref for Brokers<K> {
-    type Target = Kafka;
-    fn deref(&self) -> &Kafka {
+impl<K: Deref> Deref for Brokers<K> {
+    type Target = K::Target;
+    fn deref(&self) -> &K::Target {
         &self.kafka
     }
 }
@@ -58,7 +64,7 @@ impl Kafka {
 
     /// Brokers of a test's own, to stop, pause or configure.
     pub(crate) fn own() -> Builder {
-        Builder { nodes: 1, properties: Vec::new(), fast: false }
+        Builder { nodes: 1, properties: Vec::new(), fast: false, secure: false }
     }
 
     /// `host:port,…`, as for `--brokers`.
@@ -112,6 +118,7 @@ pub(crate) struct Builder {
     nodes: usize,
     properties: Vec<(String, String)>,
     fast: bool,
+    secure: bool,
 }
 
 impl Builder {
@@ -134,6 +141,12 @@ impl Builder {
         self
     }
 
+    /// With every [`listeners::Listener`], and ACLs in force.
+    fn secure(mut self) -> Self {
+        self.secure = true;
+        self
+    }
+
     /// Starts them; the test runs alone from here on.
     pub(crate) fn start(self) -> Option<Brokers<Box<Kafka>>> {
         let turn = turn::alone();
@@ -148,7 +161,7 @@ impl Builder {
         let installation = jars::installation()?;
         let mut last = String::new();
         for _ in 0..3 {
-            let ports = Ports::free(self.nodes);
+            let ports = Ports::free(self.nodes, self.secure);
             let bootstrap: Vec<String> = ports.iter().map(|p| format!("127.0.0.1:{}", p.client)).collect();
             let nodes =
                 (0..self.nodes).map(|i| Node::start(&installation, i, &ports, &self.properties, self.fast)).collect();

@@ -65,16 +65,26 @@ impl Running {
     #[track_caller]
     pub(crate) fn finish(mut self) -> Output {
         let status = self.wait();
+        let output = self.output(status);
+        assert!(status.is_some(), "killed after {:.1?}\n{output}", output.took);
+        output
+    }
+
+    /// Waits for its end; past the limit it is killed, and has no code.
+    pub(crate) fn end(mut self) -> Output {
+        let status = self.wait();
+        self.output(status)
+    }
+
+    fn output(&mut self, status: Option<ExitStatus>) -> Output {
         let took = self.started.elapsed();
-        let output = Output {
+        Output {
             command: std::mem::take(&mut self.shown),
             code: status.and_then(|status| status.code()),
             stdout: self.stdout.join(),
             stderr: self.stderr.join(),
             took,
-        };
-        assert!(status.is_some(), "killed after {took:.1?}\n{output}");
-        output
+        }
     }
 
     fn wait(&mut self) -> Option<ExitStatus> {

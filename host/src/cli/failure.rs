@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::{self, Display};
 
 use crate::guest::LoadError;
-use crate::kafka::{AddressError, PreflightError};
+use crate::kafka::{AddressError, PreflightError, SecurityError, TokenError};
 use crate::load::RunError;
 use crate::{package, plan};
 
@@ -37,13 +37,14 @@ impl Failure {
         Failure { code: KAFKA, message: with_causes(error), hint }
     }
 
+    /// What was asked for can't be done.
+    pub(super) fn usage(message: &str, hint: &str) -> Self {
+        Failure { code: INPUT, message: message.to_owned(), hint: Some(hint.to_owned()) }
+    }
+
     /// A file that can't be read.
-    pub(super) fn unreadable(path: &std::path::Path, error: &std::io::Error) -> Self {
-        Failure {
-            code: INPUT,
-            message: format!("{} can't be read: {error}", path.display()),
-            hint: Some("name a TOML file like scenario.toml".into()),
-        }
+    pub(super) fn unreadable(path: &std::path::Path, error: &std::io::Error, hint: &str) -> Self {
+        Failure::usage(&format!("{} can't be read: {error}", path.display()), hint)
     }
 }
 
@@ -92,6 +93,18 @@ impl From<LoadError> for Failure {
 impl From<AddressError> for Failure {
     fn from(error: AddressError) -> Self {
         Failure::input(&error, Some(error.hint()))
+    }
+}
+
+impl From<SecurityError> for Failure {
+    fn from(error: SecurityError) -> Self {
+        Failure::input(&error, Some(error.hint.clone()))
+    }
+}
+
+impl From<TokenError> for Failure {
+    fn from(error: TokenError) -> Self {
+        Failure::kafka(&error, Some(error.hint()))
     }
 }
 

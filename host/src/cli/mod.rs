@@ -1,7 +1,10 @@
 //! The command line: words in, words out. A file a subcommand; the work is done elsewhere.
 
+mod check;
+mod cluster;
 mod failure;
 mod output;
+mod plan;
 mod run;
 mod signals;
 
@@ -23,11 +26,12 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Check(check::Arguments),
 }
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    the run passed
+  0    the run passed, or the cluster was found fit
   1    the run failed: messages or iterations failed, or a scenario trapped
   2    bad input: the command line, the manifest, a profile or the scenario
   3    Kafka can't be reached, or refused
@@ -42,6 +46,7 @@ pub fn main() -> ExitCode {
     };
     let done = match cli.command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
     };
     match done {
         Ok(code) => ExitCode::from(code),

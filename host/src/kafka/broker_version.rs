@@ -1,7 +1,7 @@
 //! Which Kafka a broker is, as far as that can be told: a broker does not say its release, but which versions of which
-//! requests it speaks, and librdkafka logs those (`debug=feature`), whatever the security protocol.
+//! requests it speaks.
 
-use std::collections::BTreeMap;
+use super::connection::Versions;
 
 const PRODUCE: i16 = 0;
 const FETCH: i16 = 1;
@@ -20,21 +20,9 @@ const RELEASES: [(i16, i16, &str); 9] = [
     (7, 11, "2.3 to 2.6"),
 ];
 
-/// Newest versions by request.
-pub(super) type ApiVersions = BTreeMap<i16, i16>;
-
-/// Reads a line of librdkafka's: `…  ApiKey Produce (0) Versions 0..13`.
-pub(super) fn read(line: &str) -> Option<(i16, i16)> {
-    let (_, api) = line.split_once("ApiKey ")?;
-    let (_, rest) = api.split_once('(')?;
-    let (key, rest) = rest.split_once(") Versions ")?;
-    let (_, newest) = rest.split_once("..")?;
-    Some((key.parse().ok()?, newest.trim().parse().ok()?))
-}
-
 /// The release whose requests these are.
-pub(super) fn release(versions: &ApiVersions) -> Option<&'static str> {
-    let (produce, fetch) = (*versions.get(&PRODUCE)?, *versions.get(&FETCH)?);
+pub(super) fn release(versions: &Versions) -> Option<&'static str> {
+    let (produce, fetch) = (versions.get(&PRODUCE)?.1, versions.get(&FETCH)?.1);
     let found =
         RELEASES.iter().find(|(least_produce, least_fetch, _)| produce >= *least_produce && fetch >= *least_fetch);
     Some(found.map_or("older than 2.3", |(_, _, release)| release))
@@ -45,20 +33,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_librdkafka() {
-        let line = "[thrd:127.0.0.1:9092/bootstrap]: 127.0.0.1:9092/bootstrap:   ApiKey Produce (0) Versions 0..13";
-        assert_eq!(read(line), Some((0, 13)));
-        assert_eq!(read("ApiKey Unknown-99? (99) Versions 1..2"), Some((99, 2)));
-        assert_eq!(read("Broker API support:"), None);
-    }
-
-    #[test]
     fn releases_by_their_requests() {
-        let of = |produce, fetch| release(&ApiVersions::from([(PRODUCE, produce), (FETCH, fetch)]));
+        let of = |produce, fetch| release(&Versions::from([(PRODUCE, (0, produce)), (FETCH, (0, fetch))]));
         assert_eq!(of(13, 18), Some("4.1 or newer"));
         assert_eq!(of(12, 17), Some("4.0"));
         assert_eq!(of(9, 15), Some("3.5 or 3.6"));
         assert_eq!(of(3, 4), Some("older than 2.3"));
-        assert_eq!(release(&ApiVersions::new()), None);
+        assert_eq!(release(&Versions::new()), None);
     }
 }

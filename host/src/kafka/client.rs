@@ -13,8 +13,10 @@ use thiserror::Error;
 use super::allocator;
 use super::deliver::{Acknowledgement, Delivery, Waiting};
 use super::partitions::Partitions;
-use super::reports::{Complaints, Reports};
+use super::reach::Reach;
+use super::reports::Reports;
 use super::settings::{ClientSettings, Conf, SettingsError, held};
+use super::token::{Keeper, TokenError};
 use super::wire::{Wire, owned};
 use crate::measure::{RunClock, Sample};
 
@@ -27,11 +29,16 @@ pub enum ClientError {
     /// librdkafka refused the settings together.
     #[error("librdkafka can't make a producer of these settings: {0}")]
     Refused(String),
+    /// The client can't log in.
+    #[error(transparent)]
+    Token(#[from] TokenError),
 }
 
 /// What a client is made of.
 pub struct ClientSetup<'a> {
-    /// librdkafka's settings, `bootstrap.servers` among them.
+    /// How it reaches the cluster.
+    pub reach: &'a Reach,
+    /// librdkafka's settings, those of `reach` among them.
     pub settings: &'a ClientSettings,
     /// The topics that may be written to: their number in the plan, and their name in Kafka.
     pub topics: &'a [(usize, String)],
@@ -47,8 +54,6 @@ pub struct ClientSetup<'a> {
     pub samples: Sender<Sample>,
     /// Where its requests are counted.
     pub wire: Arc<Wire>,
-    /// What librdkafka complains of, by text, with how often.
-    pub complaints: Complaints,
 }
 
 /// A producer that several workers may share.
@@ -65,6 +70,7 @@ pub struct Client {
     closing: AtomicBool,
     pub(super) reports: Reports,
     thread: Mutex<Option<JoinHandle<()>>>,
+    tokens: Option<Arc<Keeper>>,
     /// The callbacks count here.
     _wire: Arc<Wire>,
 }
@@ -81,7 +87,10 @@ impl Client {
     /// Settings that librdkafka does not take, alone or together. Brokers are not asked yet.
     pub fn new(setup: ClientSetup<'_>) -> Result<Arc<Self>, ClientError> {
         allocator::tune();
-        let conf = Conf::new(setup.settings)?;
+        let reach = setup.reach;
+        let mut settings = setup.settings.clone();
+        settings.insert("bootstrap.servers".into(), reach.bootstrap());
+        let conf = Conf::new(&settings)?;
         let mut text: [c_char; 512] = [0; 512];
         // SAFETY: `conf` is live; the wire is kept in the client, which outlives the handle.
         let rk = unsafe {
@@ -97,6 +106,14 @@ impl Client {
             return Err(ClientError::Refused(unsafe { owned(text.as_ptr()) }));
         }
         conf.given();
+        if let Some(tokens) = &reach.tokens {
+            // SAFETY: `rk` is live, and is taken from the keeper before it is destroyed.
+            if let Err(error) = unsafe { tokens.add(rk) } {
+                // SAFETY: nobody else has the handle.
+                unsafe { rd::rd_kafka_destroy(rk) };
+                return Err(error.into());
+            }
+        }
         // SAFETY: `rk` is live; a null queue stands for the main queue.
         unsafe { rd::rd_kafka_set_log_queue(rk, std::ptr::null_mut()) };
         let mut topics = vec![std::ptr::null_mut(); setup.topics.iter().map(|(at, _)| at + 1).max().unwrap_or(0)];
@@ -111,11 +128,14 @@ impl Client {
             partitions: Partitions::new(setup.partitions),
             waiting: Waiting::default(),
             room: Room::default(),
-            wake_below: queue_messages(setup.settings) * 3 / 4,
+            wake_below: queue_messages(&settings) * 3 / 4,
             closing: AtomicBool::new(false),
             // SAFETY: the handle is live, and destroyed with the client.
-            reports: unsafe { Reports::new(rk, setup.flow, setup.paced, setup.clock, setup.samples, setup.complaints) },
+            reports: unsafe {
+                Reports::new(rk, setup.flow, setup.paced, setup.clock, setup.samples, reach.complaints.clone())
+            },
             thread: Mutex::new(None),
+            tokens: reach.tokens.clone(),
             _wire: setup.wire,
         });
         let thread = Reports::start_thread(client.clone());
@@ -241,6 +261,9 @@ fn queue_messages(settings: &ClientSettings) -> usize {
 
 impl Drop for Client {
     fn drop(&mut self) {
+        if let Some(tokens) = &self.tokens {
+            tokens.remove(self.rk);
+        }
         // SAFETY: the thread has ended, as it held a reference; nobody else has one. Outstanding messages were given up.
         unsafe {
             rd::rd_kafka_purge(

@@ -1,27 +1,39 @@
-//! Everything that speaks Kafka: addresses, settings, the checks before a run, the embedded broker, and the clients.
+//! Everything that speaks Kafka: addresses, settings, who we are to the brokers, the checks before a run, the embedded
+//! broker, and the clients.
 //!
-//! The message path (`client`, `lane`, `reports`) is on librdkafka's C interface; what happens once a run uses rdkafka.
+//! The message path (`client`, `lane`, `reports`) is on librdkafka's C interface. The checks before a load (`preflight`) ask
+//! on connections of their own (`connection`), once, so that they can say why there is no answer.
 
 mod addresses;
 mod allocator;
 mod broker_version;
 mod client;
+mod connection;
 mod deliver;
 mod embedded;
 mod errors;
 mod lane;
 mod partitions;
 mod preflight;
+mod reach;
 mod reports;
+mod security;
 mod settings;
+mod token;
 mod wire;
 
 pub use addresses::{Address, AddressError, Addresses};
 pub use client::{Client, ClientError, ClientSetup};
+pub use connection::BrokerError;
 pub use deliver::{Acknowledgement, Delivery};
 pub use embedded::Embedded;
 pub use errors::{Code, ENDING, NO_ANSWER};
 pub use lane::{Lane, Record, Rejected, Value};
-pub use preflight::{Cluster, PreflightError, TopicFacts, preflight};
+pub use preflight::{
+    Access, Broker, Checks, Clock, Cluster, Operation, PreflightError, Resource, TopicFacts, preflight,
+};
+pub use reach::Reach;
+pub use security::{BadCertificate, CertificateProblem, Security, SecurityError};
 pub use settings::{ClientSettings, SettingsError};
+pub use token::{Keeper, MskIam, Refusal, Source, Token, TokenError};
 pub use wire::{Throttle, Wire, WireFigures};

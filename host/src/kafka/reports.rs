@@ -6,7 +6,6 @@
 //!
 //! On the hot path: no allocation, lock, formatting or log line per message.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +17,7 @@ use rdkafka_sys::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR;
 
 use super::client::Client;
 use super::deliver::Acknowledgement;
+use super::reach::Complaints;
 use super::wire::owned;
 use crate::measure::{DeliveryInterval, Measure, Refuser, RunClock, Sample, Tag};
 
@@ -31,9 +31,6 @@ const STAND_IN_MS: i32 = 20;
 const WORTH_TELLING: i32 = 5;
 /// Different complaints that are kept.
 const MOST_COMPLAINTS: usize = 50;
-
-/// What librdkafka complains of, by text, with how often.
-pub(super) type Complaints = Arc<Mutex<BTreeMap<String, u64>>>;
 
 /// One client's.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! A run's phases: set-up, load, drain. Everything that was measured comes back, however the run ends.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use super::stream_host::StreamHost;
 use super::watch::{LOOK, Observer, Watch};
 use super::worker::{Gate, Worker};
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
-use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Wire};
+use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Reach, Wire};
 use crate::measure::{Busy, Collector, FlowTotals, RunClock, Sample, process_cpu_ns};
 use crate::plan::{FlowKind, Plan};
 
@@ -36,8 +36,8 @@ pub struct Running<'a> {
     pub compiled: Arc<Compiled<StreamHost>>,
     /// The cluster, as the preflight saw it.
     pub cluster: &'a Cluster,
-    /// Where the brokers are, for librdkafka.
-    pub bootstrap: &'a str,
+    /// The way to the brokers.
+    pub reach: &'a Reach,
     /// Differs in every run.
     pub run_id: u64,
     /// How often somebody asked for the end: 1 drains, 2 gives up.
@@ -109,7 +109,6 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
     let clock = RunClock::default();
     let (lines, log_lines) = channel();
     let (samples, collector) = Collector::start(plan.flows.len());
-    let complaints = Arc::new(Mutex::new(BTreeMap::new()));
     let shared = Arc::new(Shared {
         clock: clock.clone(),
         stop: Stop::default(),
@@ -124,7 +123,7 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
     let gate = Arc::new(Gate::default());
     let mut flows = Vec::new();
     for index in 0..plan.flows.len() {
-        flows.push(start_flow(running, index, &shared, &samples, &complaints)?);
+        flows.push(start_flow(running, index, &shared, &samples)?);
     }
     let (ready, readiness) = channel();
     let mut workers = Vec::new();
@@ -187,7 +186,6 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
         record.totals = totals;
     }
     log_lines.try_iter().for_each(|line| observer.log(&line));
-    let complaints = complaints.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok(RunRecord {
         flows: records,
         operations: shared.operations.list(),
@@ -205,7 +203,7 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
         overruns: shared.traps.overruns.load(Relaxed),
         trap_texts: shared.traps.texts.list(),
         log_lines_dropped: shared.log.dropped(),
-        complaints: complaints.into_iter().collect(),
+        complaints: running.reach.complaints().into_iter().collect(),
     })
 }
 
@@ -214,16 +212,14 @@ fn start_flow(
     index: usize,
     shared: &Arc<Shared>,
     samples: &Sender<Sample>,
-    complaints: &Arc<Mutex<BTreeMap<String, u64>>>,
 ) -> Result<ActiveFlow, RunError> {
     let plan = running.plan;
     let planned = &plan.flows[index];
     let FlowKind::Stream(stream) = &planned.kind;
     let flow = Arc::new(FlowRun::new(index, &planned.name, stream, &planned.end, plan.run.warm_up));
     let mut settings: ClientSettings = BTreeMap::from([("client.id".into(), format!("khost-{}", planned.name))]);
-    settings.extend(plan.kafka.clone());
+    settings.extend(running.reach.client_settings().clone());
     settings.extend(planned.kafka.clone());
-    settings.insert("bootstrap.servers".into(), running.bootstrap.into());
     let topics: Vec<_> =
         plan.topics.iter().enumerate().filter(|(_, t)| t.produce).map(|(at, t)| (at, t.name.clone())).collect();
     let partitions: Vec<u32> = running.cluster.topics.iter().map(|topic| topic.partitions).collect();
@@ -231,6 +227,7 @@ fn start_flow(
     let mut clients = Vec::new();
     for _ in 0..stream.clients {
         clients.push(Client::new(ClientSetup {
+            reach: running.reach,
             settings: &settings,
             topics: &topics,
             partitions: &partitions,
@@ -239,7 +236,6 @@ fn start_flow(
             clock: shared.clock.clone(),
             samples: samples.clone(),
             wire: wire.clone(),
-            complaints: complaints.clone(),
         })?);
     }
     let lane = Lane::new(clients[0].clone(), needs_key(running.cluster));

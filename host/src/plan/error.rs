@@ -29,6 +29,8 @@ struct Report {
 pub(super) enum Problem {
     #[error("not TOML: {0}")]
     Syntax(String),
+    #[error("not a properties file: {0}")]
+    Properties(String),
     #[error("unknown key")]
     UnknownKey,
     #[error("{0} is not in this version of khost yet")]
@@ -177,6 +179,7 @@ impl fmt::Display for Report {
             (Some(Origin::X), _) => (format!("-X {}", below("kafka")), &[][..]),
             (Some(Origin::Param), _) => (format!("--param {}", below("params")), &[][..]),
             (Some(Origin::Option(name)), _) => ((*name).to_owned(), &[][..]),
+            (Some(Origin::Variable(name)), _) => (name.clone(), &[][..]),
             (Some(Origin::Parameter(name, origin)), _) => match **origin {
                 Origin::Param => (format!("--param {name}"), full),
                 Origin::Set => (format!("--set params.{name}"), full),
@@ -199,7 +202,10 @@ impl fmt::Display for Report {
         }
         match place {
             // What is not TOML may be the middle of a key in PEM.
-            Some(place) if !(matches!(self.problem, Problem::Syntax(_)) && is_secret(place.text())) => {
+            Some(place)
+                if !(matches!(self.problem, Problem::Syntax(_) | Problem::Properties(_))
+                    && is_secret(place.text())) =>
+            {
                 write_excerpt(f, place)
             }
             _ => Ok(()),

@@ -1,8 +1,10 @@
-//! What lies over what: manifest, profiles in their order, `--set`, `--param`, `-X`.
+//! What lies over what: manifest, Java's `client.properties`, profiles in their order, the environment, `--set`, `--param`,
+//! `-X`.
 //!
 //! A layer may change what is there, and adds nothing: no flow, no topic, no parameter, no access.
 
 use super::command_line::{parse_set, parse_x};
+use super::connection::{environment, java_file};
 use super::error::{Error, list};
 use super::kafka_names::{canonical, check_harmless};
 use super::origin::Origin;
@@ -23,6 +25,8 @@ pub(super) struct Layers {
     pub(super) document: Node,
     pub(super) values: Values,
     pub(super) warnings: Vec<String>,
+    /// The brokers that a file of Java's clients names.
+    pub(super) bootstrap: Option<String>,
 }
 
 /// Lays all that the sources have over each other.
@@ -34,11 +38,19 @@ pub(super) fn lay(sources: &Sources) -> Result<Layers, Error> {
     let mut warnings = Vec::new();
 
     let mut layers = Vec::new();
+    let mut bootstrap = None;
+    if let Some(file) = &sources.kafka_config {
+        let java = java_file(file)?;
+        layers.push(java.layer);
+        bootstrap = java.bootstrap;
+        warnings.extend(java.notes);
+    }
     for profile in &sources.profiles {
         let layer = tree::parse_file(&profile.place, &profile.text, Origin::Profile)?;
         check_no_setting_twice(&layer)?;
         layers.push(layer);
     }
+    layers.push(environment(&sources.environment)?);
     let mut sets = Node::empty(Origin::Set);
     for argument in &sources.sets {
         merge(&mut sets, parse_set(argument)?, false);
@@ -61,7 +73,7 @@ pub(super) fn lay(sources: &Sources) -> Result<Layers, Error> {
         let (name, value) = parse_x(argument)?;
         lay_x(&mut document, name, value, &mut warnings);
     }
-    Ok(Layers { document, values: parameters.complete()?, warnings })
+    Ok(Layers { document, values: parameters.complete()?, warnings, bootstrap })
 }
 
 /// Puts every value of `over` in place of the one in `base`.

@@ -4,8 +4,10 @@
 
 mod amount;
 mod command_line;
+mod connection;
 mod decode;
 mod error;
+mod java;
 mod kafka_names;
 mod layers;
 mod manifest;
@@ -22,8 +24,12 @@ mod written;
 pub use amount::{
     BadAmount, MAX_RATE_PER_SECOND, Rate, format_bytes, format_duration, parse_bytes, parse_count, parse_duration,
 };
+pub use connection::{Bytes, VARIABLES, setting_of_variable};
 pub use error::Error;
-pub use kafka_names::{canonical, for_consumers, for_producers, is_secret};
+pub use java::{
+    Line as JavaProperty, Malformed as MalformedProperties, parse as parse_java_properties, rows as java_names,
+};
+pub use kafka_names::{canonical, for_consumers, for_producers, is_of_the_connection, is_own, is_secret};
 pub use origin::{Origin, Place, Setting};
 pub use resolve::{Sources, Text, resolve};
 pub use show::show;
@@ -53,6 +59,8 @@ pub struct Plan {
     /// librdkafka's settings that hold for every client: the manifest's `[kafka]`, profiles, `-X`. Checked, and by the
     /// names that librdkafka keeps them by: `queue.buffering.max.ms`, not `linger.ms`.
     pub kafka: BTreeMap<String, String>,
+    /// The brokers that a file of Java's clients names, as it names them.
+    pub bootstrap: Option<String>,
     /// Every value with its dotted path and where it came from, for `--dry-run` and the report. Secrets are masked.
     pub settings: Vec<Setting>,
     /// What a person should know before the run, such as a setting that is overridden.
@@ -73,7 +81,7 @@ pub struct Scenario {
 /// One Kafka topic that the scenario may touch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Topic {
-    /// Its name in the manifest.
+    /// Its name in the manifest; empty for one that only the command line names.
     pub key: String,
     /// Which one of a repeated topic.
     pub each: Option<String>,

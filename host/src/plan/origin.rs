@@ -26,6 +26,19 @@ impl Place {
         Self { source: Arc::clone(source), span: start..span.end.clamp(start, end) }
     }
 
+    /// A line of a text, counted from 1.
+    pub(super) fn of_line(source: &Arc<Source>, line: usize) -> Self {
+        // as Java ends lines: after \n, \r or both
+        let ends = |text: &str| {
+            let bytes = text.as_bytes();
+            let ends = (0..bytes.len())
+                .filter(|at| bytes[*at] == b'\n' || (bytes[*at] == b'\r' && bytes.get(at + 1) != Some(&b'\n')));
+            ends.map(|at| at + 1).collect::<Vec<_>>()
+        };
+        let start = line.checked_sub(2).map_or(0, |before| ends(&source.text).get(before).copied().unwrap_or(0));
+        Self::new(source, start..start)
+    }
+
     /// The name of the file.
     pub fn file(&self) -> &str {
         &self.source.name
@@ -89,6 +102,10 @@ pub enum Origin {
     Manifest(Place),
     /// A profile.
     Profile(Place),
+    /// A file of Java's clients: `--kafka-config`.
+    JavaFile(Place),
+    /// A variable of the environment.
+    Variable(String),
     /// `--set`.
     Set,
     /// `--param`.
@@ -110,10 +127,15 @@ impl Origin {
     /// Where in a file it is.
     pub(super) fn place(&self) -> Option<&Place> {
         match self {
-            Self::Manifest(place) | Self::Profile(place) => Some(place),
+            Self::Manifest(place) | Self::Profile(place) | Self::JavaFile(place) => Some(place),
             Self::Parameter(_, origin) => origin.place(),
             _ => None,
         }
+    }
+
+    /// Whether the value is taken to the byte: nothing in it is a placeholder.
+    pub(super) fn is_verbatim(&self) -> bool {
+        matches!(self, Self::X | Self::JavaFile(_) | Self::Variable(_))
     }
 }
 
@@ -124,7 +146,8 @@ impl fmt::Display for Origin {
             Self::Default(reason) if reason.is_empty() => f.write_str("default"),
             Self::Default(reason) => write!(f, "default: {reason}"),
             Self::Derived(how) => f.write_str(how),
-            Self::Manifest(place) | Self::Profile(place) => place.fmt(f),
+            Self::Manifest(place) | Self::Profile(place) | Self::JavaFile(place) => place.fmt(f),
+            Self::Variable(name) => f.write_str(name),
             Self::Set => f.write_str("--set"),
             Self::Param => f.write_str("--param"),
             Self::X => f.write_str("-X"),

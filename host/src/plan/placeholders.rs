@@ -23,7 +23,7 @@ pub(super) fn fill(document: &mut Node, values: &Values) -> Result<(), Error> {
 }
 
 fn fill_node(node: &mut Node, values: &Values, in_topic: bool) -> Result<(), Error> {
-    if node.origin == Origin::X {
+    if node.origin.is_verbatim() {
         return Ok(());
     }
     match &mut node.kind {

@@ -159,6 +159,7 @@ duration = "10m"
             x: vec!["sasl.password=hunter2".into()],
             seed: Some(7),
             cpus: 4,
+            ..Sources::default()
         };
         show(&resolve(&sources).unwrap_or_else(|error| panic!("{error}")))
     }

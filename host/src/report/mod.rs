@@ -1,6 +1,7 @@
 //! What a person or a script reads of a run. `document` is the one result; everything that shows a run reads only it.
 
 mod assemble;
+mod check;
 mod document;
 mod explain;
 mod limited_by;
@@ -9,6 +10,7 @@ mod progress;
 mod terminal;
 
 pub use assemble::{Facts, assemble};
+pub use check::{check_json, check_text};
 pub use document::*;
 pub use progress::Display;
 pub use terminal::text;

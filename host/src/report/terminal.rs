@@ -15,7 +15,7 @@ const MOST_PARTITIONS: usize = 16;
 /// The whole summary, ending with the verdict. Lines are wrapped at `width` characters where one is given; rows of
 /// tables are not.
 pub fn text(result: &RunResult, width: Option<usize>) -> String {
-    let mut page = Page { text: String::new(), width: width.unwrap_or(usize::MAX) };
+    let mut page = Page::new(width);
     let out = &mut page;
     let s = &result.scenario;
     let digest = s.digest.get(..19).unwrap_or(&s.digest);
@@ -37,9 +37,20 @@ pub fn text(result: &RunResult, width: Option<usize>) -> String {
 }
 
 /// What is printed, and how wide it may be.
-struct Page {
-    text: String,
+pub(super) struct Page {
+    pub(super) text: String,
     width: usize,
+}
+
+impl Page {
+    pub(super) fn new(width: Option<usize>) -> Self {
+        Page { text: String::new(), width: width.unwrap_or(usize::MAX) }
+    }
+
+    /// A name at the left, and what belongs to it.
+    pub(super) fn line(&mut self, name: &str, text: &str) {
+        line(self, name, text);
+    }
 }
 
 /// The width of the names at the left, with the blank behind them.

@@ -1,9 +1,7 @@
-//! Kafka's own tools, and topics made for a test.
+//! Topics made for a test, and what Kafka's own tools say about them.
 
 use std::future::Future;
-use std::io::Write;
 use std::pin::pin;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -48,29 +46,6 @@ impl Kafka {
 
     fn admin(&self) -> AdminClient<DefaultClientContext> {
         ClientConfig::new().set("bootstrap.servers", &self.bootstrap).create().expect("a client")
-    }
-
-    /// Runs one of Kafka's tools with these lines to read; answers what it prints. `None` without Kafka's jars.
-    pub(crate) fn java_tool(&self, class: &str, arguments: &[&str], input: &[u8]) -> Option<String> {
-        let java = self.installation.as_ref()?;
-        let mut tool = Command::new(&java.java)
-            .args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"])
-            .args(["-cp", &java.class_path(), class])
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("java runs");
-        tool.stdin.take().expect("it is piped").write_all(input).expect("the tool reads");
-        let output = tool.wait_with_output().expect("the tool ends");
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(
-            output.status.success(),
-            "{class} {arguments:?} failed:\n{stdout}\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        Some(stdout)
     }
 
     /// Messages by partition as Kafka's own tool counts them. `None` without Kafka's jars.

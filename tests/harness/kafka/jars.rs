@@ -36,10 +36,7 @@ pub(super) fn installation() -> Result<Installation, String> {
 }
 
 fn install() -> Result<Installation, String> {
-    let java = std::env::var_os("JAVA_HOME").map_or_else(|| "java".into(), |home| Path::new(&home).join("bin/java"));
-    if !answers(&java, "-version") {
-        return Err("no java (Kafka needs 17 or later)".into());
-    }
+    let java = java()?;
     let base = cache();
     let folder = base.join(format!("kafka-{}", version()));
     fs::create_dir_all(&base).map_err(|error| format!("{}: {error}", base.display()))?;
@@ -60,6 +57,12 @@ fn install() -> Result<Installation, String> {
     let _ = fs::remove_dir_all(&folder);
     fs::rename(&half, &folder).map_err(|error| error.to_string())?;
     Ok(Installation { java, folder })
+}
+
+/// The `java` to use.
+pub(super) fn java() -> Result<PathBuf, String> {
+    let java = std::env::var_os("JAVA_HOME").map_or_else(|| "java".into(), |home| Path::new(&home).join("bin/java"));
+    if answers(&java, "-version") { Ok(java) } else { Err("no java (Kafka needs 17 or later)".into()) }
 }
 
 /// `KHOST_TEST_CACHE`, or the user's cache folder.

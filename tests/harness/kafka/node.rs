@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::certificates::Certificates;
 use super::jars::{CLUSTER_ID, Installation};
+use super::listeners::{self, Listener};
 
 /// Where one broker listens.
 #[derive(Clone, Copy)]
@@ -16,23 +18,34 @@ pub(crate) struct Ports {
     pub(super) client: u16,
     pub(super) misadvertised: u16,
     pub(super) controller: u16,
+    /// In the order of [`Listener::ALL`].
+    pub(super) secure: Option<[u16; Listener::ALL.len()]>,
 }
 
 impl Ports {
     /// Free ports for some brokers, all different.
-    pub(super) fn free(nodes: usize) -> Vec<Ports> {
-        let bound: Vec<TcpListener> =
-            (0..nodes * 3).map(|_| TcpListener::bind(("127.0.0.1", 0)).expect("a free port")).collect();
-        let port = |i: usize| bound[i].local_addr().expect("it is bound").port();
-        (0..nodes)
-            .map(|n| Ports { client: port(n * 3), misadvertised: port(n * 3 + 1), controller: port(n * 3 + 2) })
-            .collect()
+    pub(super) fn free(nodes: usize, secure: bool) -> Vec<Ports> {
+        let mut bound = Vec::new();
+        let mut port = || {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+            let port = listener.local_addr().expect("it is bound").port();
+            bound.push(listener);
+            port
+        };
+        let mut ports = || Ports {
+            client: port(),
+            misadvertised: port(),
+            controller: port(),
+            secure: secure.then(|| Listener::ALL.map(|_| port())),
+        };
+        (0..nodes).map(|_| ports()).collect()
     }
 }
 
 /// One broker; dropping it kills the broker and removes its data.
 pub(crate) struct Node {
     pub(super) ports: Ports,
+    pub(super) certificates: Option<Certificates>,
     folder: PathBuf,
     process: Mutex<Process>,
 }
@@ -55,8 +68,14 @@ impl Node {
         fast: bool,
     ) -> Node {
         let folder = tempfile::Builder::new().prefix("khost-kafka-").tempdir().expect("a temporary folder").keep();
+        let certificates = all[index].secure.map(|_| Certificates::make(&folder.join("certificates"), &java.java));
+        let mut text = server_properties(&folder, index, all);
+        let secure = certificates.as_ref().map(listeners::properties).unwrap_or_default();
+        for (name, value) in secure.iter().chain(more) {
+            text += &format!("{name}={}\n", escaped(value));
+        }
         let properties = folder.join("server.properties");
-        fs::write(&properties, server_properties(&folder, index, all, more)).expect("the folder is ours");
+        fs::write(&properties, text).expect("the folder is ours");
         format(java, &folder, index + 1);
         let mut command = Command::new("sh");
         command.args(["-c", include_str!("watchdog.sh"), "watchdog.sh"]).arg(&folder).arg(&java.java);
@@ -70,8 +89,8 @@ impl Node {
         let mut watchdog = command.spawn().expect("sh runs");
         let orders = watchdog.stdin.take();
         let answers = BufReader::new(watchdog.stdout.take().expect("it is piped"));
-        let node =
-            Node { ports: all[index], folder, process: Mutex::new(Process { watchdog, orders, answers, pid: None }) };
+        let process = Mutex::new(Process { watchdog, orders, answers, pid: None });
+        let node = Node { ports: all[index], certificates, folder, process };
         node.process().start();
         node
     }
@@ -156,21 +175,31 @@ impl Drop for Process {
     }
 }
 
-fn server_properties(folder: &Path, index: usize, all: &[Ports], more: &[(String, String)]) -> String {
-    let Ports { client, misadvertised, controller } = all[index];
+fn server_properties(folder: &Path, index: usize, all: &[Ports]) -> String {
+    let Ports { client, misadvertised, controller, secure } = all[index];
+    let mut addresses =
+        vec![("PLAINTEXT", "PLAINTEXT", "127.0.0.1", client), ("ASTRAY", "PLAINTEXT", "kafka.invalid", misadvertised)];
+    for (listener, port) in Listener::ALL.iter().zip(secure.into_iter().flatten()) {
+        addresses.push((listener.name(), listener.protocol(), "127.0.0.1", port));
+    }
+    let list =
+        |entry: fn(&(&str, &str, &str, u16)) -> String| addresses.iter().map(entry).collect::<Vec<_>>().join(",");
+    let protocols = list(|(name, protocol, _, _)| format!("{name}:{protocol}"));
+    let bound = list(|(name, _, _, port)| format!("{name}://127.0.0.1:{port}"));
+    let advertised = list(|(name, _, host, port)| format!("{name}://{host}:{port}"));
     let voters: Vec<String> =
         all.iter().enumerate().map(|(i, p)| format!("{}@127.0.0.1:{}", i + 1, p.controller)).collect();
     let replicas = all.len().min(3);
     let in_sync = replicas.saturating_sub(1).max(1);
-    let mut text = format!(
+    format!(
         "process.roles=broker,controller\n\
          node.id={}\n\
          controller.quorum.voters={}\n\
          controller.listener.names=CONTROLLER\n\
          inter.broker.listener.name=PLAINTEXT\n\
-         listener.security.protocol.map=PLAINTEXT:PLAINTEXT,ASTRAY:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
-         listeners=PLAINTEXT://127.0.0.1:{client},ASTRAY://127.0.0.1:{misadvertised},CONTROLLER://127.0.0.1:{controller}\n\
-         advertised.listeners=PLAINTEXT://127.0.0.1:{client},ASTRAY://kafka.invalid:{misadvertised}\n\
+         listener.security.protocol.map={protocols},CONTROLLER:PLAINTEXT\n\
+         listeners={bound},CONTROLLER://127.0.0.1:{controller}\n\
+         advertised.listeners={advertised}\n\
          log.dirs={}\n\
          offsets.topic.num.partitions=4\n\
          offsets.topic.replication.factor={replicas}\n\
@@ -185,9 +214,18 @@ fn server_properties(folder: &Path, index: usize, all: &[Ports], more: &[(String
         index + 1,
         voters.join(","),
         folder.join("data").display(),
-    );
-    for (name, value) in more {
-        text += &format!("{name}={value}\n");
+    )
+}
+
+/// A value as a properties file has it.
+fn escaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for unit in value.encode_utf16() {
+        match u8::try_from(unit) {
+            Ok(b'\\') => text += "\\\\",
+            Ok(byte) if byte.is_ascii() => text.push(byte.into()),
+            _ => text += &format!("\\u{unit:04x}"),
+        }
     }
     text
 }

@@ -2,24 +2,28 @@
 
 use thiserror::Error;
 
-use super::ANSWER;
+use super::rights::{Operation, Resource};
+use crate::kafka::connection::BrokerError;
+use crate::kafka::token::TokenError;
 
 /// Why the load can't start.
 #[derive(Debug, Error)]
 pub enum PreflightError {
-    /// No address accepts a connection.
-    #[error("no broker can be reached: {reasons}")]
-    Unreachable {
+    /// None of the addresses has a broker.
+    #[error("no broker can be reached: {}", told(.failed))]
+    Nobody {
         /// By address.
-        reasons: String,
+        failed: Vec<(String, BrokerError)>,
     },
-    /// Something listens, but no cluster answers.
-    #[error("{addresses} accepts connections, but no Kafka cluster answered within {} s{}", ANSWER.as_secs(), listed(.complaints))]
-    Silent {
-        /// Who was asked.
-        addresses: String,
-        /// What librdkafka said.
-        complaints: Vec<String>,
+    /// A broker answers, and there is something between us.
+    #[error("{}{address} {error}", .id.map_or(String::new(), |id| format!("broker {id} at ")))]
+    Broker {
+        /// Which, as far as the cluster has told.
+        id: Option<i32>,
+        /// Where.
+        address: String,
+        /// What.
+        error: BrokerError,
     },
     /// A broker is not where it says.
     #[error("the cluster answered at {bootstrap}, but its broker {id} advertises {address}, which {reason}")]
@@ -33,8 +37,31 @@ pub enum PreflightError {
         /// Why it can't be reached there.
         reason: String,
     },
+    /// khost's own questions were answered, librdkafka's were not.
+    #[error("{addresses} answers khost, but not librdkafka: {}", .complaints.join("; "))]
+    Librdkafka {
+        /// Who was asked.
+        addresses: String,
+        /// What librdkafka said.
+        complaints: Vec<String>,
+    },
+    /// There is no token to log in with.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The principal may not do what the plan will do.
+    #[error("{principal} lacks the right {operation:?} on {resource} (so says the broker at {broker})")]
+    Denied {
+        /// Who.
+        principal: String,
+        /// What.
+        operation: Operation,
+        /// To what.
+        resource: Resource,
+        /// Which broker says so.
+        broker: String,
+    },
     /// A topic is not there, and not khost's to create.
-    #[error("topic `{name}` (in the manifest: `{key}`) does not exist{}", .nearest.as_ref().map_or(String::new(), |n| format!("; the nearest name is `{n}`")))]
+    #[error("topic `{name}`{} does not exist{}", in_manifest(.key), .nearest.as_ref().map_or(String::new(), |n| format!("; the nearest name is `{n}`")))]
     MissingTopic {
         /// In Kafka.
         name: String,
@@ -50,7 +77,7 @@ pub enum PreflightError {
         name: String,
         /// In the manifest.
         key: String,
-        /// The broker's or librdkafka's words.
+        /// The broker's words.
         reason: String,
     },
     /// A topic can't be used.
@@ -58,7 +85,15 @@ pub enum PreflightError {
     Topic {
         /// In Kafka.
         name: String,
-        /// The broker's or librdkafka's words.
+        /// The broker's words.
+        reason: String,
+    },
+    /// A consumer group can't be used.
+    #[error("consumer group `{name}` can't be used: {reason}")]
+    Group {
+        /// Its name.
+        name: String,
+        /// The broker's words.
         reason: String,
     },
     /// librdkafka does not take the settings.
@@ -66,21 +101,37 @@ pub enum PreflightError {
     Settings(String),
 }
 
-fn listed(complaints: &[String]) -> String {
-    if complaints.is_empty() { String::new() } else { format!(": {}", complaints.join("; ")) }
+fn in_manifest(key: &str) -> String {
+    if key.is_empty() { String::new() } else { format!(" (in the manifest: `{key}`)") }
+}
+
+fn told(failed: &[(String, BrokerError)]) -> String {
+    let each: Vec<String> = failed.iter().map(|(address, error)| format!("{address} {error}")).collect();
+    each.join("; ")
 }
 
 impl PreflightError {
     /// What to do next.
     pub fn hint(&self) -> String {
         match self {
-            PreflightError::Unreachable { .. } => "check --brokers, that the broker runs, and that a firewall lets you through".into(),
-            PreflightError::Silent { .. } => {
-                "is it a Kafka listener that is alive, and does it speak this security.protocol? (-X security.protocol=plaintext, ssl, sasl_ssl, …)".into()
+            PreflightError::Nobody { failed } => {
+                let unlike = |(_, error): &&(String, BrokerError)| !matches!(error, BrokerError::Unreachable(_));
+                let telling = failed.iter().find(unlike).or_else(|| failed.first());
+                telling.map_or_else(|| "name a broker with --brokers".into(), |(_, error)| error.hint())
             }
+            PreflightError::Broker { error, .. } => error.hint(),
+            PreflightError::Librdkafka { .. } => {
+                "a setting may hold for librdkafka only: --dry-run lists all; -X debug=broker,security says more".into()
+            }
+            PreflightError::Token(error) => error.hint(),
             PreflightError::Advertised { .. } => {
                 "set advertised.listeners of that broker to an address that this machine reaches, or make the name resolve here".into()
             }
+            PreflightError::Denied { principal, operation, resource, broker } => format!(
+                "who may change the cluster's rights: kafka-acls --bootstrap-server {broker} --add --allow-principal \"{principal}\" --operation {operation:?} {}",
+                resource.option()
+            ),
+            PreflightError::MissingTopic { key, .. } if key.is_empty() => "create it, or correct its name".into(),
             PreflightError::MissingTopic { key, .. } => format!(
                 "create it, correct its name (--set topics.{key}.name=… or --param prefix=…), or let khost create it: --set topics.{key}.partitions=12"
             ),
@@ -88,6 +139,7 @@ impl PreflightError {
                 "correct topics.{key}.partitions, .replication or .config, create it with your own tools, or ask for the right to"
             ),
             PreflightError::Topic { .. } => "look at the topic with kafka-topics --describe".into(),
+            PreflightError::Group { .. } => "look at the group with kafka-consumer-groups --describe".into(),
             PreflightError::Settings(_) => "correct the setting in [kafka], the profile or -X".into(),
         }
     }

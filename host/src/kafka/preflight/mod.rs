@@ -1,26 +1,40 @@
-//! What can be known of a cluster before the load: whether it answers, whether its brokers are where they say, whether
-//! the topics are there. Creates those that the manifest gives partitions, and waits until every broker knows them.
+//! What can be known of a cluster before the load: whether its brokers are where they say, let us in, know the topics,
+//! and let this principal do what the plan will do. Creates the topics that the manifest gives partitions, and waits until
+//! every broker knows them. Each broker is tried once: no retry storm, no account locked.
 
-mod answer;
+mod brokers;
+mod clock;
 mod error;
+mod groups;
+mod librdkafka;
+mod rights;
+mod sizes;
 mod topics;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use rdkafka::admin::AdminClient;
-use rdkafka::client::DefaultClientContext;
-use rdkafka::config::{ClientConfig, FromClientConfig, RDKafkaLogLevel};
 use serde::Serialize;
 
-use super::{Addresses, ClientSettings};
+use super::{ClientSettings, Reach};
 use crate::plan::Topic;
-use answer::{first_answer, reach_any, reach_brokers};
+use brokers::Brokers;
+pub use clock::Clock;
 pub use error::PreflightError;
-use topics::{await_everywhere, configs, describe, ensure};
+pub use rights::{Operation, Resource};
 
-/// How long the cluster may take to answer.
-const ANSWER: Duration = Duration::from_secs(6);
+/// What is to be found out, and how to reach it.
+pub struct Checks<'a> {
+    /// The way to the cluster.
+    pub reach: &'a Reach,
+    /// The settings that hold for every client, as the plan has them.
+    pub settings: &'a ClientSettings,
+    /// The topics that will be written to or read.
+    pub topics: &'a [Topic],
+    /// The consumer groups that will be joined.
+    pub groups: &'a [String],
+    /// Topics that are missing are created; else that is only tried.
+    pub create: bool,
+}
 
 /// What the cluster said of itself.
 #[derive(Debug, Clone, Serialize)]
@@ -29,8 +43,16 @@ pub struct Cluster {
     pub brokers: Vec<Broker>,
     /// The release of the broker that answered first, judged by the requests that it speaks, such as `4.1 or newer`.
     pub kafka: Option<&'static str>,
+    /// How clients are let in.
+    pub security: Access,
+    /// The controller's clock against ours; absent where the cluster does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
     /// The plan's topics, in the plan's order.
     pub topics: Vec<TopicFacts>,
+    /// The groups that may be joined.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
     /// What a person should know before the run.
     #[serde(skip)]
     pub warnings: Vec<String>,
@@ -43,6 +65,23 @@ pub struct Broker {
     pub id: i32,
     /// `host:port`.
     pub address: String,
+    /// Its release, as with the cluster's.
+    pub kafka: Option<&'static str>,
+}
+
+/// How clients are let in.
+#[derive(Debug, Clone, Serialize)]
+pub struct Access {
+    /// `plaintext`, `ssl`, `sasl_plaintext` or `sasl_ssl`.
+    pub protocol: &'static str,
+    /// The version of TLS that was agreed on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<&'static str>,
+    /// SASL's mechanism.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<&'static str>,
+    /// Who the brokers take us for, unless they map names to others.
+    pub principal: String,
 }
 
 /// One topic as it is in the cluster.
@@ -56,6 +95,8 @@ pub struct TopicFacts {
     pub replication: u32,
     /// Whether this run created it.
     pub created: bool,
+    /// What this principal may do with it, of what the plan will do: `write`, `read`.
+    pub rights: Vec<&'static str>,
     /// `cleanup.policy`, `max.message.bytes`, `message.timestamp.type`, `min.insync.replicas`; empty where the cluster
     /// does not tell.
     pub config: BTreeMap<String, String>,
@@ -68,91 +109,36 @@ impl TopicFacts {
     }
 }
 
-/// Asks the cluster; `embedded` says that it is khost's own. `settings` are librdkafka's without `bootstrap.servers`.
+/// Asks the cluster.
 ///
 /// # Errors
 /// The first thing that would keep the load from starting, within seconds.
-pub fn preflight(
-    addresses: &Addresses,
-    settings: &ClientSettings,
-    topics: &[Topic],
-    embedded: bool,
-) -> Result<Cluster, PreflightError> {
-    reach_any(addresses)?;
-    let (metadata, kafka) = first_answer(addresses, settings)?;
-    reach_brokers(addresses, &metadata)?;
-    let admin = admin(&addresses.to_string(), settings)?;
-    let mut created = Vec::new();
-    for topic in topics {
-        created.push(ensure(&admin, &metadata, topic)?);
-    }
-    let mut facts = Vec::new();
+pub fn preflight(checks: &Checks<'_>) -> Result<Cluster, PreflightError> {
+    let mut brokers = Brokers::reach(checks)?;
     let mut warnings = Vec::new();
-    for (topic, created) in topics.iter().zip(created) {
-        if created {
-            await_everywhere(&metadata, settings, topic)?;
-        }
-        let seen = describe(&admin, topic, created)?;
-        if let Some(wanted) = topic.partitions
-            && wanted != seen.partitions
-        {
-            warnings.push(format!(
-                "topic `{}` has {} partitions, not {wanted} as the manifest says; khost does not change topics",
-                topic.name, seen.partitions
-            ));
-        }
+    let mut facts = Vec::new();
+    for topic in checks.topics {
+        let seen = topics::ensure(&mut brokers, topic, checks.create)?;
+        warnings.extend(topics::other_partitions(topic, &seen));
         facts.push(seen);
     }
-    // librdkafka's mock cluster can't describe topics
-    if !embedded {
-        facts.iter_mut().zip(configs(&admin, topics)).for_each(|(facts, config)| facts.config = config);
-        for (topic, facts) in topics.iter().zip(&facts) {
-            let seen = |name: &String| facts.config.get(name);
-            let other = topic.config.iter().filter_map(|(name, wanted)| Some((name, wanted, seen(name)?)));
-            warnings.extend(other.filter(|(_, wanted, seen)| wanted != seen).map(|(name, wanted, seen)| {
-                format!(
-                    "topic `{}` has {name} = {seen}, not {wanted} as the manifest says; khost does not change topics",
-                    topic.name
-                )
-            }));
-        }
+    topics::configs(&mut brokers, &mut facts)?;
+    for (topic, facts) in checks.topics.iter().zip(&facts) {
+        warnings.extend(topics::other_config(topic, facts));
+        warnings.extend(sizes::check(topic, facts, checks.settings)?);
     }
-    let brokers = metadata
-        .brokers()
-        .iter()
-        .map(|b| Broker { id: b.id(), address: format!("{}:{}", b.host(), b.port()) })
-        .collect();
-    Ok(Cluster { brokers, kafka, topics: facts, warnings })
-}
-
-fn admin(bootstrap: &str, settings: &ClientSettings) -> Result<AdminClient<DefaultClientContext>, PreflightError> {
-    AdminClient::from_config(&config(bootstrap, settings)).map_err(|error| PreflightError::Settings(error.to_string()))
-}
-
-/// Settings of the message path are no business of these clients; some of them they would only warn about.
-fn config(bootstrap: &str, settings: &ClientSettings) -> ClientConfig {
-    let mut config = ClientConfig::new();
-    for (name, value) in settings.iter().filter(|(name, _)| is_connection(name)) {
-        config.set(name, value);
-    }
-    config.set("bootstrap.servers", bootstrap).set("socket.connection.setup.timeout.ms", "3000");
-    config.set_log_level(RDKafkaLogLevel::Error);
-    config
-}
-
-fn is_connection(name: &str) -> bool {
-    [
-        "ssl.",
-        "sasl.",
-        "security.",
-        "socket.",
-        "broker.address.",
-        "client.id",
-        "client.dns",
-        "enable.ssl",
-        "resolve.",
-        "https.",
-    ]
-    .iter()
-    .any(|prefix| name.starts_with(prefix))
+    groups::check(&mut brokers, checks.groups)?;
+    let clock = clock::ask(&mut brokers);
+    warnings.extend(clock.as_ref().and_then(Clock::warning));
+    librdkafka::agrees(checks.reach)?;
+    let (listed, access) = (brokers.list(), brokers.access(&checks.reach.security));
+    Ok(Cluster {
+        kafka: brokers.first_release(),
+        brokers: listed,
+        security: access,
+        clock,
+        topics: facts,
+        groups: checks.groups.to_vec(),
+        warnings,
+    })
 }

@@ -3,7 +3,6 @@
 //! Values are checked here because librdkafka's own reading is lax: it takes `16k` for 16, `1e6` for 1 and `010` for 8.
 //! Names are kept as librdkafka's own, so that `linger.ms` and `queue.buffering.max.ms` can't be set side by side.
 
-mod java;
 mod policy;
 mod property;
 mod together;
@@ -17,7 +16,8 @@ pub(super) use policy::check_harmless;
 #[cfg(test)]
 pub(super) use policy::harmless;
 pub use policy::is_secret;
-pub use property::{canonical, for_consumers, for_producers};
+pub(super) use property::names;
+pub use property::{canonical, for_consumers, for_producers, is_of_the_connection, is_own};
 pub(super) use together::{Settings, check_together};
 pub(super) use value::Scalar;
 
@@ -26,7 +26,7 @@ fn open(name: &str) -> Result<&'static property::Property, Error> {
     check_open(name)?;
     property::find(name).ok_or_else(|| {
         let error = Error::refused("librdkafka has no such setting");
-        match (java::hint(name), nearest(name, property::names())) {
+        match (crate::plan::java::hint(name), nearest(name, property::names())) {
             (Some(hint), _) => error.with_hint(hint),
             (None, Some(meant)) => error.with_hint(format!("did you mean `{meant}`?")),
             (None, None) => error.with_hint("its settings are listed in librdkafka's CONFIGURATION.md"),

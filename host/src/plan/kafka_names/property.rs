@@ -35,14 +35,23 @@ pub(super) enum Kind {
     Code,
 }
 
+const LIBRDKAFKAS: &str = include_str!("properties.tsv");
+const OWN: &str = include_str!("own.tsv");
+
+/// A mechanism that librdkafka does not know by name: khost makes tokens for its OAUTHBEARER.
+const MSK_IAM: &str = "AWS_MSK_IAM";
+
 static PROPERTIES: LazyLock<BTreeMap<&'static str, Property>> = LazyLock::new(|| {
-    include_str!("properties.tsv")
-        .lines()
-        .filter(|line| !line.starts_with('#'))
+    lines(LIBRDKAFKAS)
+        .chain(lines(OWN))
         .map(|line| parse(line).expect("the table is well-formed, as a test sees"))
         .map(|property| (property.name, property))
         .collect()
 });
+
+fn lines(table: &'static str) -> impl Iterator<Item = &'static str> {
+    table.lines().filter(|line| !line.starts_with('#'))
+}
 
 fn parse(line: &'static str) -> Option<Property> {
     let [name, scope, kind, allowed, alias_of] = line.split('\t').collect::<Vec<_>>()[..] else { return None };
@@ -64,6 +73,13 @@ fn parse(line: &'static str) -> Option<Property> {
         _ => return None,
     };
     let canonical = if alias_of.is_empty() { name } else { alias_of };
+    let kind = match kind {
+        Kind::Word(mut mechanisms) if canonical == "sasl.mechanisms" => {
+            mechanisms.push(MSK_IAM);
+            Kind::Word(mechanisms)
+        }
+        kind => kind,
+    };
     Some(Property { name, canonical, producer: scope != "C", consumer: scope != "P", kind })
 }
 
@@ -71,13 +87,26 @@ pub(super) fn find(name: &str) -> Option<&'static Property> {
     PROPERTIES.get(name)
 }
 
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(in crate::plan) fn names() -> impl Iterator<Item = &'static str> {
     PROPERTIES.keys().copied()
 }
 
 /// The name that librdkafka keeps a setting by: `queue.buffering.max.ms` for `linger.ms`. Plans use no other.
 pub fn canonical(name: &str) -> &str {
     find(name).map_or(name, |property| property.canonical)
+}
+
+/// Whether a setting is khost's own, and nothing that librdkafka knows.
+pub fn is_own(name: &str) -> bool {
+    lines(OWN).any(|line| line.split('\t').next() == Some(name))
+}
+
+/// Whether a setting says where brokers are, how to reach them, and who we are to them: it holds for the whole run.
+pub fn is_of_the_connection(name: &str) -> bool {
+    let name = canonical(name);
+    ["ssl.", "sasl.", "security.", "enable.ssl.", "enable.sasl.", "https.", "aws.", "metadata.broker.list"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether a producer takes this setting.
@@ -96,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_table_is_well_formed() {
-        for line in include_str!("properties.tsv").lines().filter(|line| !line.starts_with('#')) {
+        for line in lines(LIBRDKAFKAS).chain(lines(OWN)) {
             assert!(parse(line).is_some(), "{line}");
         }
         assert!(names().count() > 150);
@@ -114,6 +143,8 @@ mod tests {
         assert_eq!(find("dr_msg_cb").map(|p| &p.kind), Some(&Kind::Code));
         assert!(for_producers("linger.ms") && !for_consumers("linger.ms"));
         assert!(!for_producers("fetch.min.bytes") && for_consumers("fetch.min.bytes"));
+        assert!(is_own("aws.region") && !is_own("client.id"));
+        assert!(is_of_the_connection("sasl.mechanism") && !is_of_the_connection("linger.ms"));
         assert!(for_producers("client.id") && for_consumers("client.id"));
     }
 }

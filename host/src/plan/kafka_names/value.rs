@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(refused("linger_ms"), "librdkafka has no such setting; did you mean `linger.ms`?");
         assert_eq!(
             refused("max.request.size"),
-            "librdkafka has no such setting; the largest message is `message.max.bytes`"
+            "librdkafka has no such setting; this is `message.max.bytes` here: the largest message, before compression"
         );
         assert!(refused("test.mock.num.brokers").starts_with("librdkafka has no such setting"));
         assert!(refused("bootstrap.servers").contains("--brokers"));

@@ -2,7 +2,7 @@
 
 use super::refuse;
 use crate::plan::error::Error;
-use crate::plan::kafka_names::{Settings, canonical, check_together, for_producers};
+use crate::plan::kafka_names::{Settings, canonical, check_together, for_producers, is_of_the_connection};
 use crate::plan::tree::Node;
 
 /// Checks what the producers of a stream get: the settings for all, and the flow's over them.
@@ -14,6 +14,11 @@ pub(super) fn check_stream(flow: &str, for_all: &Settings, own: &Settings, docum
             &path,
             Error::refused("this is a consumer's setting, and a stream only produces"),
         ));
+    }
+    if let Some(name) = own.keys().find(|name| is_of_the_connection(name)) {
+        let path = written(&["flows", flow, "kafka"], name, document).unwrap_or_default();
+        let error = Error::refused("how the cluster is reached is the same for all flows");
+        return Err(refuse(document, &path, error.with_hint("set it in [kafka]")));
     }
     let mut together = for_all.clone();
     together.extend(own.clone());

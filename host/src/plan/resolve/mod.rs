@@ -11,13 +11,14 @@ mod topic;
 use std::time::Duration;
 
 use super::amount::{Count, format_bytes};
+use super::connection::Bytes;
 use super::decode::decode;
 use super::error::Error;
 use super::layers::{Layers, lay};
 use super::manifest::{LimitsTable, Manifest, RunTable, ScenarioTable, WarmUp, refuse_what_is_to_come};
 use super::origin::Origin;
 use super::tree::{Entry, Kind, Node, Table};
-use super::{Limits, Plan, Run, Scenario, format_duration, placeholders};
+use super::{Limits, Plan, Run, Scenario, format_duration, java, placeholders};
 use listing::Listing;
 
 /// What a plan is made of.
@@ -25,8 +26,12 @@ use listing::Listing;
 pub struct Sources {
     /// The scenario's manifest.
     pub manifest: Text,
+    /// `--kafka-config`.
+    pub kafka_config: Option<Bytes>,
     /// `--profile`, in order.
     pub profiles: Vec<Text>,
+    /// Variables of the environment that are settings of `[kafka]`; what a variable names a file for is its value here.
+    pub environment: Vec<(String, String)>,
     /// `--set`, each `path=value`.
     pub sets: Vec<String>,
     /// `--param`, each `name=value`.
@@ -62,7 +67,7 @@ const MEMORY_RANGE: std::ops::RangeInclusive<u64> = 65_536..=4 << 30;
 /// # Errors
 /// The first thing that is wrong with the sources: where it is, what was expected, and the next step.
 pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
-    let Layers { mut document, values, mut warnings } = lay(sources)?;
+    let Layers { mut document, values, mut warnings, bootstrap } = lay(sources)?;
     if let Some(seed) = sources.seed {
         put_seed(&mut document, seed);
     }
@@ -78,6 +83,9 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
     let flows = flow::resolve(&manifest, &run, sources.cpus, &document, &mut listing)?;
     let limits = limits(&manifest.limits, &document, &mut listing)?;
     let seed = seed(&manifest.run, &mut listing);
+    if sources.kafka_config.is_some() {
+        warnings.extend(java::other_defaults(&manifest.kafka.0));
+    }
     if flows.iter().all(|flow| !flow.measured) {
         warnings.push("no flow is measured: the report will have no figures".to_owned());
     }
@@ -90,6 +98,7 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
         run,
         limits,
         kafka: manifest.kafka.0,
+        bootstrap,
         settings: listing.finish(&document, &values),
         warnings,
     })

@@ -342,7 +342,7 @@ fn kafka_settings_are_checked_wherever_they_come_from() {
         (
             "",
             "buffer.memory=5",
-            "-X buffer.memory: librdkafka has no such setting\nhint: the producer's queue is bounded by",
+            "-X buffer.memory: librdkafka has no such setting\nhint: this is `queue.buffering.max.kbytes` here",
         ),
         ("", "transactional.id=t", "-X transactional.id: this can't be set: khost begins no transactions yet"),
         (

@@ -1,0 +1,107 @@
+//! Which cluster, and how it is reached: the options that `run` and `check` share.
+
+use std::ffi::OsString;
+use std::fs::read;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::failure::Failure;
+use crate::kafka::{Addresses, Embedded, Reach, Security};
+use crate::plan::{Bytes, Plan, VARIABLES, setting_of_variable};
+
+/// The options.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Kafka")]
+pub(super) struct ClusterArguments {
+    /// The brokers to ask first, as host:port,host:port
+    #[arg(long, value_name = "LIST")]
+    brokers: Option<String>,
+    /// A client.properties as Java's clients take it: brokers, TLS, SASL, and other settings
+    #[arg(long, value_name = "FILE")]
+    kafka_config: Option<PathBuf>,
+    /// A client setting by librdkafka's name, such as linger.ms=20 [repeatable]
+    #[arg(short = 'X', value_name = "NAME=VALUE")]
+    pub(super) kafka: Vec<String>,
+}
+
+/// The way to the cluster, and the broker inside khost if it is that.
+pub(super) struct Way {
+    pub(super) reach: Reach,
+    pub(super) embedded: Option<Embedded>,
+}
+
+impl ClusterArguments {
+    pub(super) fn kafka_config(&self) -> Result<Option<Bytes>, Failure> {
+        let Some(path) = &self.kafka_config else { return Ok(None) };
+        let bytes = read(path)
+            .map_err(|error| Failure::unreadable(path, &error, "name a properties file of Java's clients"))?;
+        Ok(Some(Bytes { place: path.display().to_string(), bytes }))
+    }
+
+    /// Brokers that are named, or those of the file.
+    fn named(&self, plan: &Plan) -> Option<String> {
+        self.brokers.clone().or_else(|| plan.bootstrap.clone())
+    }
+
+    /// The way to a cluster that has to be named.
+    pub(super) fn way_to_named(&self, plan: &Plan) -> Result<Reach, Failure> {
+        let Some(list) = self.named(plan) else {
+            return Err(Failure::usage("no brokers are named", "add --brokers host:port"));
+        };
+        reach(&list, plan)
+    }
+
+    /// The way to the named cluster, or else to the embedded broker.
+    pub(super) fn way(&self, plan: &Plan) -> Result<Way, Failure> {
+        if let Some(list) = self.named(plan) {
+            return Ok(Way { reach: reach(&list, plan)?, embedded: None });
+        }
+        if let Some(file) = &self.kafka_config {
+            let message = format!("{} names no bootstrap.servers", file.display());
+            return Err(Failure::usage(&message, "add --brokers host:port"));
+        }
+        if let Some(protocol) = plan.kafka.get("security.protocol").filter(|protocol| *protocol != "plaintext") {
+            let message = format!(
+                "security.protocol is {protocol}, and no brokers are named: the embedded broker has no security"
+            );
+            return Err(Failure::usage(&message, "add --brokers host:port"));
+        }
+        let embedded = Embedded::start(plan.topics.iter()).map_err(|error| {
+            Failure::input(&error, Some("the embedded broker can't be started; name a cluster with --brokers".into()))
+        })?;
+        let reach = reach(&embedded.address(), plan)?;
+        Ok(Way { reach, embedded: Some(embedded) })
+    }
+}
+
+fn reach(list: &str, plan: &Plan) -> Result<Reach, Failure> {
+    let protocol = plan.kafka.get("security.protocol").map_or("plaintext", String::as_str);
+    let addresses = Addresses::parse(list, protocol)?;
+    Ok(Reach::new(addresses, Security::read(&plan.kafka)?)?)
+}
+
+/// The settings of Kafka in this process's environment; what a variable names a file for is read from there.
+pub(super) fn environment() -> Result<Vec<(String, String)>, Failure> {
+    let is_ours = |(name, _): &(OsString, OsString)| name.to_string_lossy().starts_with(VARIABLES);
+    let mut settings: Vec<(String, String)> = Vec::new();
+    for (name, value) in std::env::vars_os().filter(is_ours) {
+        let name = name.to_string_lossy().into_owned();
+        let not_text = || Failure::usage(&format!("{name} is no text in UTF-8"), "set it to a text");
+        let value = value.into_string().map_err(|_| not_text())?;
+        let value = match setting_of_variable(&name) {
+            Some((_, true)) => {
+                let path = PathBuf::from(&value);
+                let bytes = read(&path).map_err(|error| {
+                    Failure::unreadable(&path, &error, &format!("{name} names the file that holds the value"))
+                })?;
+                let text = String::from_utf8(bytes).map_err(|_| not_text())?;
+                text.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text)).unwrap_or(&text).to_owned()
+            }
+            _ => value,
+        };
+        settings.push((name, value));
+    }
+    settings.sort_unstable();
+    Ok(settings)
+}
