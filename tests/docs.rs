@@ -2,10 +2,11 @@
 //!
 //! Fenced blocks of README.md and docs/ keep to this:
 //! - `sh`: what is typed. Each line that begins with `khost` or `cargo run --release --` is run here, in a folder with the
-//!   repository's `scenarios/`; what begins otherwise (installing, the tests) is not. ` # exits 2` at its end says how it
-//!   exits, if not with 0; `localhost:9092` is the harness's Kafka here; ` > FILE` stands last. What would last is
-//!   shortened by [`SHORT`]. In no other block a line begins with `khost`.
-//! - `toml` whose first line is `# NAME.toml`: a file that lies in that folder.
+//!   repository's `scenarios/`; `NAME=value` before it is its environment; what begins otherwise (installing, the tests) is
+//!   not. ` # exits 2` at its end says how it exits, if not with 0; `localhost:9092` is the harness's Kafka here, and
+//!   [`SECURE`] are listeners of its secured one; ` > FILE` stands last. What would last is shortened by [`SHORT`]. In no
+//!   other block a line begins with `khost`.
+//! - `toml` and `properties` whose first line is `# NAME.toml` or `# NAME.properties`: a file that lies in that folder.
 //! - `toml` and `rust` of README.md: files of `scenarios/hello`, whole.
 
 use std::collections::BTreeSet;
@@ -16,7 +17,11 @@ use khost::measure::MEASURES;
 use serde_json::Value;
 
 use crate::harness::guests::{Fixed, manifest_with_topic, producer, sends};
-use crate::harness::{Kafka, Project, scenarios, unique};
+use crate::harness::kafka::access::{Operation, Resource};
+use crate::harness::kafka::certificates::{Certificates, STORE_PASSWORD};
+use crate::harness::kafka::listeners::{ADMIN, ALICE, Listener};
+use crate::harness::kafka::secured::Secured;
+use crate::harness::{Kafka, Project, scenarios, tokens, unique};
 
 /// What ends a command that would take longer than a test should: the last `--set` of a path wins.
 const SHORT: [&str; 4] = ["--set", "run.warm-up=100ms", "--set", "run.duration=500ms"];
@@ -74,8 +79,17 @@ fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
     rows.skip(2).map(cells).collect()
 }
 
+/// Where pages have the listeners of a cluster with security.
+const SECURE: [(&str, Listener); 4] = [
+    ("localhost:9093", Listener::Tls),
+    ("localhost:9094", Listener::MutualTls),
+    ("localhost:9095", Listener::Sasl),
+    ("localhost:9096", Listener::SaslTls),
+];
+
 /// A command as a page shows it.
 struct Shown {
+    environment: Vec<(String, String)>,
     arguments: Vec<String>,
     exit_code: i32,
 }
@@ -84,29 +98,91 @@ impl Shown {
     fn read(line: &str) -> Option<Shown> {
         let (command, comment) = line.split_once(" # ").unwrap_or((line, ""));
         let command = command.split_once(" > ").map_or(command, |(command, _)| command);
+        let mut command = command;
+        let mut environment = Vec::new();
+        while let Some((variable, rest)) = command.split_once(' ').filter(|(word, _)| word.starts_with("KHOST_")) {
+            let (name, value) = variable.split_once('=').expect("NAME=value");
+            environment.push((name.to_owned(), value.to_owned()));
+            command = rest;
+        }
         let arguments = command.strip_prefix("khost ").or_else(|| command.strip_prefix("cargo run --release -- "))?;
         let exit_code = comment.strip_prefix("exits ").map_or(0, |code| code.trim().parse().expect("an exit code"));
-        assert!(!arguments.contains(['\'', '"', '\\', '|']), "{line}: words are told apart by blanks only");
-        Some(Shown { arguments: arguments.split_whitespace().map(str::to_owned).collect(), exit_code })
+        assert!(!arguments.contains(['\'', '\\', '|']), "{line}: words are told apart by blanks and double quotes only");
+        // what stands between double quotes is one word
+        let quoted = arguments.split('"').enumerate().map(|(at, part)| match at % 2 {
+            0 => part.to_owned(),
+            _ => part.replace(' ', "\0"),
+        });
+        let words = quoted.collect::<String>();
+        let arguments = words.split_whitespace().map(|word| word.replace('\0', " ")).collect();
+        Some(Shown { environment, arguments, exit_code })
+    }
+
+    /// It needs a cluster with security: by an address, or by a file that names one.
+    fn is_secure(&self, files: &[(String, String)]) -> bool {
+        let secure = |text: &str| SECURE.iter().any(|(address, _)| text.contains(address));
+        let named = files.iter().filter(|(name, _)| self.has(name));
+        self.arguments.iter().any(|argument| secure(argument)) || named.into_iter().any(|(_, text)| secure(text))
     }
 
     fn has(&self, part: &str) -> bool {
         self.arguments.iter().any(|argument| argument.contains(part))
     }
 
-    fn run(&self, project: &Project) {
+    fn run(&self, project: &Project, secured: Option<&Secured>) {
         let mut arguments = self.arguments.clone();
+        if let Some(secured) = secured {
+            arguments.iter_mut().for_each(|argument| *argument = with_listeners(argument, secured));
+            if self.has("scenarios/hello") {
+                arguments.extend(["--param".into(), format!("prefix={}-", unique("docs"))]);
+            }
+        }
         if self.has("localhost:9092") {
             let Some(kafka) = Kafka::shared() else { return };
             arguments.iter_mut().for_each(|one| *one = one.replace("localhost:9092", kafka.bootstrap()));
             let prefix = self.arguments.iter().find_map(|one| one.strip_prefix("prefix=")).unwrap_or("docs-");
             arguments.extend(["--param".into(), format!("prefix={}-", unique(prefix.trim_end_matches('-')))]);
         }
-        if (self.has("scenarios/hello") || self.has("run.")) && !self.has("--dry-run") && !self.has("run.messages") {
+        let runs = self.has("scenarios/hello") || self.has("run.");
+        if runs && !self.has("check") && !self.has("--dry-run") && !self.has("run.messages") {
             arguments.extend(SHORT.map(str::to_owned));
         }
-        project.khost(&[]).args(&arguments).output().exits(self.exit_code).is_civil();
+        let khost = project.khost(&[]).args(&arguments);
+        let khost = self.environment.iter().fold(khost, |khost, (name, value)| khost.env(name, value));
+        khost.output().exits(self.exit_code).is_civil();
     }
+}
+
+fn with_listeners(text: &str, secured: &Secured) -> String {
+    SECURE.iter().fold(text.to_owned(), |text, (address, listener)| text.replace(address, &secured.at(*listener)))
+}
+
+/// The files that a page shows: name and text.
+fn files(page: &str) -> Vec<(String, String)> {
+    let named = |(language, text): (String, String)| {
+        let name = text.lines().next()?.strip_prefix("# ")?.to_owned();
+        let is_file = ["toml", "properties"].iter().any(|kind| language == *kind && name.ends_with(&format!(".{kind}")));
+        is_file.then_some((name, text))
+    };
+    blocks(page).into_iter().filter_map(named).collect()
+}
+
+/// The commands of a page.
+fn commands(page: &str) -> Vec<Shown> {
+    let mut all = Vec::new();
+    for (language, text) in blocks(page) {
+        let commands: Vec<Shown> = text.lines().filter_map(Shown::read).collect();
+        assert!(language == "sh" || commands.is_empty(), "{page}: a command in a block that is not run");
+        all.extend(commands);
+    }
+    all
+}
+
+/// A folder with the repository's scenarios and a page's files.
+fn project(files: &[(String, String)]) -> Project {
+    let project = Project::new();
+    std::os::unix::fs::symlink(scenarios::folder(), project.path("scenarios")).unwrap();
+    files.iter().fold(project, |project, (name, text)| project.file(name, text))
 }
 
 #[test]
@@ -115,35 +191,63 @@ fn every_shown_command_runs() {
     scenarios::built("random-keys");
     let mut count = 0;
     for page in pages() {
-        let mut project = Project::new();
-        std::os::unix::fs::symlink(scenarios::folder(), project.path("scenarios")).unwrap();
-        let blocks = blocks(&page);
-        for (_, text) in blocks.iter().filter(|(language, _)| language == "toml") {
-            let name =
-                text.lines().next().and_then(|line| line.strip_prefix("# ")).filter(|name| name.ends_with(".toml"));
-            if let Some(name) = name {
-                project = project.file(name, text);
-            }
-        }
-        for (language, text) in &blocks {
-            let commands = text.lines().filter_map(Shown::read);
-            if language != "sh" {
-                assert_eq!(commands.count(), 0, "{page}: a command in a block that is not run");
-                continue;
-            }
-            for command in commands {
-                command.run(&project);
-                count += 1;
-            }
+        let files = files(&page);
+        let project = project(&files);
+        for command in commands(&page).iter().filter(|command| !command.is_secure(&files)) {
+            command.run(&project, None);
+            count += 1;
         }
     }
-    assert!(count >= 20, "{count} commands");
+    assert!(count >= 25, "{count} commands");
+}
+
+#[test]
+fn every_shown_command_of_a_cluster_with_security_runs() {
+    let Some(kafka) = Kafka::secured() else { return };
+    scenarios::built("hello");
+    let topics = Resource::Topics("docs-");
+    for principal in [Certificates::ALICE, "User:alice"] {
+        for operation in [Operation::Create, Operation::Write, Operation::Describe] {
+            kafka.allow(principal, operation, topics);
+        }
+    }
+    let mut count = 0;
+    for page in pages() {
+        let files: Vec<(String, String)> =
+            files(&page).into_iter().map(|(name, text)| (name, with_listeners(&text, &kafka))).collect();
+        let shown_files = self::files(&page);
+        let project = with_secrets(project(&files), &kafka);
+        for command in commands(&page).iter().filter(|command| command.is_secure(&shown_files)) {
+            command.run(&project, Some(&kafka));
+            count += 1;
+        }
+    }
+    assert!(count >= 15, "{count} commands");
+}
+
+/// The files that pages name without showing them.
+fn with_secrets(project: Project, kafka: &Secured) -> Project {
+    let certificates = kafka.certificates();
+    let alice = certificates.alice();
+    let stores = certificates.stores();
+    let copies = [
+        ("ca.pem", certificates.ca()),
+        ("alice.crt", alice.certificate),
+        ("alice.key", alice.key),
+        ("alice.p12", stores.keystore_p12.clone()),
+        ("truststore.p12", stores.truststore_p12.clone()),
+    ];
+    let project = copies.iter().fold(project, |project, (name, path)| project.file(name, fs::read(path).unwrap()));
+    project
+        .file("store.password", format!("{STORE_PASSWORD}\n"))
+        .file("alice.password", format!("{}\n", ALICE.password))
+        .file("alice.jwt", tokens::unsigned("alice", 600))
 }
 
 #[test]
 fn every_option_that_a_page_names_exists() {
     let khost = |arguments: &[&str]| Project::new().khost(arguments).output().exits(0).stdout.clone();
-    let help = khost(&["--help"]) + &khost(&["run", "--help"]);
+    let help = khost(&["--help"]) + &khost(&["run", "--help"]) + &khost(&["check", "--help"]);
     for page in pages() {
         let text = prose(&page);
         let words = code(&text).filter(|code| code.starts_with("khost ") || code.starts_with("--"));
@@ -213,6 +317,7 @@ fn the_table_of_exit_codes_is_the_helps() {
 
 #[test]
 fn the_table_of_the_result_document_is_the_documents() {
+    let Some(kafka) = Kafka::secured() else { return };
     let mut on_the_page = BTreeSet::new();
     for row in table("docs/measuring.md", "## The result document") {
         let object = code(&row[0]).next().map_or(String::new(), |object| format!("{object}."));
@@ -230,7 +335,17 @@ fn the_table_of_the_result_document_is_the_documents() {
         .begins("(call $fail (i32.const 0) (i32.const 0) (i32.const 1))");
     for guest in [traps, fails] {
         let manifest = manifest_with_topic(1, "rate = \"100/s\"", "duration = \"1s\"");
-        let output = Project::of(&guest, &manifest).run().kafka("message.max.bytes", "1000").json().output();
+        let output = Project::of(&guest, &manifest)
+            .run()
+            .args(["--brokers", &kafka.at(Listener::SaslTls)])
+            .kafka("security.protocol", "sasl_ssl")
+            .kafka("ssl.ca.location", &kafka.certificates().ca().display().to_string())
+            .kafka("sasl.mechanism", "PLAIN")
+            .kafka("sasl.username", ADMIN.name)
+            .kafka("sasl.password", ADMIN.password)
+            .kafka("message.max.bytes", "1000")
+            .json()
+            .output();
         paths(&serde_json::from_str(&output.exits(1).stdout).unwrap(), "", &mut there);
     }
     let missing: Vec<_> = there.difference(&on_the_page).collect();

@@ -7,7 +7,7 @@ mod jars;
 pub(crate) mod java;
 pub(crate) mod listeners;
 mod node;
-mod secured;
+pub(crate) mod secured;
 mod wire;
 
 use std::ops::Deref;

@@ -9,6 +9,7 @@ pub(crate) mod project;
 pub(crate) mod result;
 pub(crate) mod running;
 pub(crate) mod scenarios;
+pub(crate) mod tokens;
 pub(crate) mod topics;
 pub(crate) mod turn;
 

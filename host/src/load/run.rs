@@ -1,6 +1,5 @@
 //! A run's phases: set-up, load, drain. Everything that was measured comes back, however the run ends.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -27,6 +26,10 @@ use crate::plan::{FlowKind, Plan};
 
 /// A set-up that takes longer is told of, again and again.
 const LONG_SETUP: Duration = Duration::from_secs(2);
+
+/// How old a client's picture of its topics may get, where nobody says: partitions that are added are used within seconds.
+/// librdkafka's default, and Java's, is five minutes.
+const METADATA_REFRESH_MS: &str = "3000";
 
 /// What a run is made of.
 pub struct Running<'a> {
@@ -217,7 +220,10 @@ fn start_flow(
     let planned = &plan.flows[index];
     let FlowKind::Stream(stream) = &planned.kind;
     let flow = Arc::new(FlowRun::new(index, &planned.name, stream, &planned.end, plan.run.warm_up));
-    let mut settings: ClientSettings = BTreeMap::from([("client.id".into(), format!("khost-{}", planned.name))]);
+    let mut settings = ClientSettings::from([
+        ("client.id".into(), format!("khost-{}", planned.name)),
+        ("topic.metadata.refresh.interval.ms".into(), METADATA_REFRESH_MS.into()),
+    ]);
     settings.extend(running.reach.client_settings().clone());
     settings.extend(planned.kafka.clone());
     let topics: Vec<_> =
