@@ -107,7 +107,10 @@ impl Shown {
         }
         let arguments = command.strip_prefix("khost ").or_else(|| command.strip_prefix("cargo run --release -- "))?;
         let exit_code = comment.strip_prefix("exits ").map_or(0, |code| code.trim().parse().expect("an exit code"));
-        assert!(!arguments.contains(['\'', '\\', '|']), "{line}: words are told apart by blanks and double quotes only");
+        assert!(
+            !arguments.contains(['\'', '\\', '|']),
+            "{line}: words are told apart by blanks and double quotes only"
+        );
         // what stands between double quotes is one word
         let quoted = arguments.split('"').enumerate().map(|(at, part)| match at % 2 {
             0 => part.to_owned(),
@@ -161,7 +164,8 @@ fn with_listeners(text: &str, secured: &Secured) -> String {
 fn files(page: &str) -> Vec<(String, String)> {
     let named = |(language, text): (String, String)| {
         let name = text.lines().next()?.strip_prefix("# ")?.to_owned();
-        let is_file = ["toml", "properties"].iter().any(|kind| language == *kind && name.ends_with(&format!(".{kind}")));
+        let is_file =
+            ["toml", "properties"].iter().any(|kind| language == *kind && name.ends_with(&format!(".{kind}")));
         is_file.then_some((name, text))
     };
     blocks(page).into_iter().filter_map(named).collect()

@@ -44,7 +44,7 @@ const EXAMPLES: &str = "\
 Examples:
   khost run scenarios/hello                                     against the embedded broker
   khost run hello.wasm --brokers localhost:9092                 against a cluster
-  khost run hello.wasm --kafka-config client.properties         against one with TLS or SASL, as Java's clients take it
+  khost run hello.wasm --kafka-config client.properties         as Java clients reach it
   khost run hello.wasm --set flows.orders.rate=5k/s --dry-run   what would run
   khost run hello.wasm -X acks=1 -X linger.ms=20 --format json  the whole result";
 

@@ -23,9 +23,10 @@ pub(super) fn failed_handshake(address: &Address, security: &Security, error: Tl
     }
 }
 
-/// Kafka was spoken without TLS, and the other side hung up.
-pub(super) fn failed_hello(address: &Address) -> BrokerError {
-    if speaks_tls(address) { BrokerError::WantsTls } else { BrokerError::HangsUp }
+/// Kafka was spoken without TLS, and the other side did not answer as Kafka.
+pub(super) fn failed_hello(address: &Address, error: BrokerError) -> BrokerError {
+    let may_be_tls = matches!(error, BrokerError::HangsUp | BrokerError::Garbled);
+    if may_be_tls && speaks_tls(address) { BrokerError::WantsTls } else { error }
 }
 
 /// Nothing but the first question was answered: does the listener want clients to log in?

@@ -76,7 +76,7 @@ impl Connection {
             shows_certificate: security.shows_certificate(),
         };
         connection.versions = match connection.api_versions() {
-            Err(BrokerError::HangsUp) if security.tls.is_none() => return Err(diagnose::failed_hello(address)),
+            Err(error) if security.tls.is_none() => return Err(diagnose::failed_hello(address, error)),
             versions => versions?,
         };
         if let Some(sasl) = &security.sasl {
@@ -161,8 +161,8 @@ impl Connection {
         self.read(&mut size, until)?;
         let size = u32::from_be_bytes(size) as usize;
         if size > MOST_BYTES {
-            // neither Kafka nor silence: TLS alerts and HTTP look like that
-            return Err(BrokerError::HangsUp);
+            // TLS alerts and HTTP look like that
+            return Err(BrokerError::Garbled);
         }
         let mut answer = vec![0; size];
         self.read(&mut answer, until)?;

@@ -24,6 +24,8 @@ pub(super) struct Brokers {
     all: BTreeMap<i32, Connection>,
     controller: i32,
     release: Option<&'static str>,
+    /// Addresses that were asked first and did not answer, and why.
+    silent: Silent,
     pub(super) principal: String,
 }
 
@@ -31,7 +33,7 @@ impl Brokers {
     /// Reaches the first address that answers, and then every broker of its cluster.
     pub(super) fn reach(checks: &Checks<'_>) -> Result<Self, PreflightError> {
         let token = checks.reach.tokens.as_ref().map(|tokens| tokens.token());
-        let mut first = first(checks, token.as_ref())?;
+        let (mut first, silent) = first(checks, token.as_ref())?;
         let metadata = hello(&mut first, &checks.reach.security)?;
         let release = broker_version::release(first.versions());
         let bootstrap = first.address().clone();
@@ -60,7 +62,7 @@ impl Brokers {
             }
         }
         let principal = checks.reach.security.principal(token.as_ref());
-        let brokers = Brokers { all, controller: metadata.controller_id.0, release, principal };
+        let brokers = Brokers { all, controller: metadata.controller_id.0, release, silent, principal };
         if brokers.all.is_empty() {
             let error = BrokerError::Other("answers, but knows of no broker".into());
             return Err(PreflightError::Broker { id: None, address: bootstrap.to_string(), error });
@@ -96,6 +98,11 @@ impl Brokers {
             kafka: broker_version::release(connection.versions()),
         };
         self.all.iter().map(broker).collect()
+    }
+
+    /// What to say of addresses that did not answer.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        self.silent.iter().map(|(address, error)| format!("{address} {error}; another address answered"))
     }
 
     /// The release of the broker that answered first.
@@ -137,12 +144,15 @@ pub(super) fn about(connection: &Connection, topics: Option<&[&str]>) -> Metadat
         .with_include_topic_authorized_operations(version >= WITH_RIGHTS && topics.is_some())
 }
 
-/// The first address that lets us in. What is wrong with our settings is so everywhere: it is tried once.
-fn first(checks: &Checks<'_>, token: Option<&Token>) -> Result<Connection, PreflightError> {
+type Silent = Vec<(String, BrokerError)>;
+
+/// The first address that lets us in, and those before it. What is wrong with our settings is so everywhere: it is tried
+/// once.
+fn first(checks: &Checks<'_>, token: Option<&Token>) -> Result<(Connection, Silent), PreflightError> {
     let mut failed = Vec::new();
     for address in checks.reach.addresses.iter() {
         match Connection::open(address, &checks.reach.security, token) {
-            Ok(connection) => return Ok(connection),
+            Ok(connection) => return Ok((connection, failed)),
             Err(error) if error.is_of_this_address() => failed.push((address.to_string(), error)),
             Err(error) => return Err(PreflightError::Broker { id: None, address: address.to_string(), error }),
         }

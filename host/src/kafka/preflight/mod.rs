@@ -115,7 +115,7 @@ impl TopicFacts {
 /// The first thing that would keep the load from starting, within seconds.
 pub fn preflight(checks: &Checks<'_>) -> Result<Cluster, PreflightError> {
     let mut brokers = Brokers::reach(checks)?;
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> = brokers.warnings().collect();
     let mut facts = Vec::new();
     for topic in checks.topics {
         let seen = topics::ensure(&mut brokers, topic, checks.create)?;

@@ -27,7 +27,7 @@ pub(super) fn check(
     }
     let warn = |name: &str, value: u64| {
         format!(
-            "{name} is {value}, and topic `{}` takes batches of {limit} bytes at most, after compression ({TOPICS})",
+            "{name} is {value}, and topic `{}` refuses whole batches beyond {limit} bytes, after compression ({TOPICS}): -X {name}={limit} keeps below",
             topic.name
         )
     };
