@@ -82,3 +82,15 @@ fn a_broker_that_advertises_a_host_that_does_not_resolve_is_named() {
     ]);
     assert_eq!(topic.count(), 0);
 }
+
+#[test]
+fn a_check_says_of_addresses_what_a_run_does() {
+    let check = |brokers: &str| Project::new().khost(&["check", "--brokers", brokers]).output();
+    check("SASL_SSL://127.0.0.1:1").exits(2).within(AT_ONCE).explains(&["SASL_SSL"]);
+    check("127.0.0.1:1").exits(3).within(AT_ONCE).explains(&["127.0.0.1:1"]);
+    let Some(kafka) = Kafka::shared() else { return };
+    let Some(address) = kafka.misadvertised() else { return };
+    let port = address.rsplit(':').next().unwrap_or_default();
+    let output = check(&address);
+    output.exits(3).within(Duration::from_secs(5)).explains(&[&address, &format!("kafka.invalid:{port}"), "advertise"]);
+}

@@ -71,7 +71,7 @@ fn code(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The cells of a page's table below this heading, header and rule left out.
-fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
+pub(crate) fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
     let text = prose(page);
     let (_, section) = text.split_once(&format!("{heading}\n")).unwrap_or_else(|| panic!("{page} has no {heading}"));
     let rows = section.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));

@@ -29,7 +29,7 @@ fn is_even(output: &Output, sent: &[i64], count: usize, gap: Duration, tolerance
     output.check(even, &format!("one message every {gap} ms, not at {sent:?}"));
 }
 
-/// For high rates: the count within 0.5 %, and no tenth of a second with much more or less than its share.
+/// For high rates: the count within 0.5 %, and few tenths of a second with much more or less than their share.
 #[track_caller]
 fn is_steady(output: &Output, sent: &[i64], count: usize, seconds: usize) {
     output.check(
@@ -42,11 +42,11 @@ fn is_steady(output: &Output, sent: &[i64], count: usize, seconds: usize) {
         tenths[tenth] += 1;
     }
     let share = count / tenths.len();
-    // A busy machine may be late by a few hundredths; a second's messages at once, or a catching-up for long, is no such thing.
+    // A busy machine may stand still for tenths and catch up; a second's messages at once, again and again, is no such thing.
     let off = tenths.iter().filter(|tenth| tenth.abs_diff(share) > share / 4).count();
     let worst = tenths.iter().max().copied().unwrap_or_default();
-    output.check(off <= tenths.len() / 10, &format!("{share} messages in a tenth of a second, not {tenths:?}"));
-    output.check(worst <= share * 2, &format!("no burst, as in {tenths:?}"));
+    output.check(off <= tenths.len() / 4, &format!("{share} messages in a tenth of a second, not {tenths:?}"));
+    output.check(worst <= share * 6, &format!("no burst, as in {tenths:?}"));
     let achieved = output.result().achieved_rate();
     let target = count as f64 / seconds as f64;
     output.check((achieved / target - 1.0).abs() <= 0.005, &format!("a rate of {target} within 0.5 %, not {achieved}"));

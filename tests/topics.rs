@@ -65,3 +65,19 @@ fn illegal_names_are_refused_by_khost_itself() {
         project.run().output().exits(2).within(Duration::from_secs(3)).refuses(&["topics.load.name"]);
     }
 }
+
+#[test]
+fn a_check_finds_a_mistyped_topic_and_refuses_an_illegal_one() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let topic = kafka.topic("reservation").create();
+    let typed = topic.name.replacen("reservation", "resrevation", 1);
+    let check = |arguments: &[&str]| Project::new().khost(&["check"]).brokers(&kafka).args(arguments).output();
+    check(&["--write", &topic.name, "--read", &topic.name]).exits(0);
+    for access in ["--write", "--read"] {
+        check(&[access, &typed]).exits(3).within(Duration::from_secs(5)).explains(&[&typed, &topic.name]);
+    }
+    let long = "x".repeat(250);
+    for name in ["a b!", "..", ".", "", long.as_str()] {
+        check(&["--write", name]).exits(2).within(Duration::from_secs(3)).refuses(&["--write"]);
+    }
+}

@@ -3,6 +3,7 @@
 pub(crate) mod access;
 mod admin;
 pub(crate) mod certificates;
+pub(crate) mod client;
 mod jars;
 pub(crate) mod java;
 pub(crate) mod listeners;

@@ -1,6 +1,7 @@
 //! What the tests stand on: a real Kafka, the real `khost` binary in a folder of its own, guests written inline, and a second
 //! client that reads back what arrived.
 
+pub(crate) mod forwarder;
 pub(crate) mod guests;
 pub(crate) mod kafka;
 pub(crate) mod khost;

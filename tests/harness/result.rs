@@ -51,8 +51,12 @@ impl RunResult {
 
     /// Failed messages by the name of their Kafka code.
     pub(crate) fn failures(&self) -> BTreeMap<String, u64> {
-        let name = |failure: &Value| failure["name"].as_str().expect("a name").to_owned();
-        self.list("/flows/0/failures").iter().map(|f| (name(f), f["count"].as_u64().expect("a count"))).collect()
+        let mut by_name = BTreeMap::new();
+        for failure in self.list("/flows/0/failures") {
+            let name = failure["name"].as_str().expect("a name").to_owned();
+            *by_name.entry(name).or_default() += failure["count"].as_u64().expect("a count");
+        }
+        by_name
     }
 
     pub(crate) fn iterations(&self) -> u64 {
@@ -78,6 +82,11 @@ impl RunResult {
         self.text("/outcome/verdict")
     }
 
+    /// How the clients reached the cluster: `protocol`, `tls`, `mechanism` or `principal`; `None` where there is none.
+    pub(crate) fn security(&self, field: &str) -> Option<String> {
+        Some(self.at("/cluster/security").get(field)?.as_str().expect("a text").to_owned())
+    }
+
     /// Iterations a second, of a flow that has a rate.
     pub(crate) fn achieved_rate(&self) -> f64 {
         self.number("/flows/0/achieved_rate")
@@ -92,6 +101,11 @@ impl RunResult {
     /// How many messages took longer than a second, by measure, such as `service`.
     pub(crate) fn above_a_second(&self, measure: &str) -> u64 {
         self.count(&format!("/flows/0/operations/0/measures/{measure}/above_1s"))
+    }
+
+    /// What a person should know of the run.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.list("/warnings").iter().map(|warning| warning.as_str().expect("a text").to_owned()).collect()
     }
 
     /// A setting that the client really holds, by librdkafka's own name.

@@ -92,9 +92,14 @@ impl Topic {
         }
     }
 
-    /// How many of its partitions have a leader.
-    pub(super) fn leaders(&self) -> usize {
-        self.partitions(&self.client()).values().filter(|leader| **leader >= 0).count()
+    /// Waits until so many of its partitions have a leader.
+    pub(super) fn wait_for_leaders(&self, count: usize) {
+        let client = self.client();
+        let start = Instant::now();
+        while self.partitions(&client).values().filter(|leader| **leader >= 0).count() < count {
+            assert!(start.elapsed() < 2 * LIMIT, "{} has no leaders", self.name);
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Leaders by partition.

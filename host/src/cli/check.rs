@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::cluster::ClusterArguments;
+use super::cluster::{self, ClusterArguments};
 use super::failure::Failure;
 use super::output;
 use super::plan::PlanArguments;
-use super::run::Format;
-use crate::kafka::{Checks, preflight};
+use super::run::{Format, plan_notes};
+use crate::kafka::{Checks, Cluster, Reach, preflight};
 use crate::measure::Machine;
-use crate::plan::{self, Text, Topic};
+use crate::plan::{self, Plan, Text, Topic};
 use crate::report;
 
 /// Find out whether a cluster lets a load in, and write nothing
@@ -53,6 +53,7 @@ const NOTHING: &str = "[scenario]\nname = \"khost/check\"\n[flows.none]\nkind = 
 
 /// Answers the exit code.
 pub(super) fn check(arguments: &Arguments) -> Result<u8, Failure> {
+    check_names(arguments)?;
     let manifest = match &arguments.scenario {
         Some(scenario) => arguments.plan.open(scenario)?.1,
         None => Text { place: "khost check".into(), text: NOTHING.into() },
@@ -68,20 +69,34 @@ pub(super) fn check(arguments: &Arguments) -> Result<u8, Failure> {
             }
         }
     }
-    let reach = arguments.cluster.way_to_named(&plan)?;
-    let mut cluster = preflight(&Checks {
-        reach: &reach,
-        settings: &plan.kafka,
-        topics: &topics,
-        groups: &arguments.group,
-        create: false,
-    })?;
+    let (reach, mut cluster) = reached(arguments, &plan, &topics).inspect_err(|_| plan_notes(&plan))?;
     cluster.warnings.splice(0..0, plan.warnings);
     let printed = match arguments.format {
         Format::Text => output::print(&report::check_text(&cluster, &reach.bootstrap(), output::width())),
         Format::Json => output::print(&report::check_json(&cluster, &reach.bootstrap())),
     };
     Ok(if printed { 0 } else { 1 })
+}
+
+fn reached(arguments: &Arguments, plan: &Plan, topics: &[Topic]) -> Result<(Reach, Cluster), Failure> {
+    let reach = arguments.cluster.way_to_named(plan)?;
+    let settings = cluster::settings_by_flow(plan);
+    let checks = Checks { reach: &reach, settings: &settings, topics, groups: &arguments.group, create: false };
+    let cluster = preflight(&checks)?;
+    Ok((reach, cluster))
+}
+
+/// What is named can exist.
+fn check_names(arguments: &Arguments) -> Result<(), Failure> {
+    for (option, names) in [("--write", &arguments.write), ("--read", &arguments.read)] {
+        for name in names {
+            plan::check_topic_name(name).map_err(|error| Failure::from(error).about(option))?;
+        }
+    }
+    match arguments.group.iter().any(String::is_empty) {
+        true => Err(Failure::usage("--group: a group's name can't be empty", "name the group")),
+        false => Ok(()),
+    }
 }
 
 /// A topic that only the command line names.

@@ -1,13 +1,14 @@
 //! Which cluster, and how it is reached: the options that `run` and `check` share.
 
 use std::ffi::OsString;
-use std::fs::read;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::failure::Failure;
-use crate::kafka::{Addresses, Embedded, Reach, Security};
+use crate::kafka::{Addresses, ClientSettings, Embedded, Reach, Security};
 use crate::plan::{Bytes, Plan, VARIABLES, setting_of_variable};
 
 /// The options.
@@ -39,27 +40,34 @@ impl ClusterArguments {
         Ok(Some(Bytes { place: path.display().to_string(), bytes }))
     }
 
-    /// Brokers that are named, or those of the file.
-    fn named(&self, plan: &Plan) -> Option<String> {
-        self.brokers.clone().or_else(|| plan.bootstrap.clone())
-    }
-
     /// The way to a cluster that has to be named.
     pub(super) fn way_to_named(&self, plan: &Plan) -> Result<Reach, Failure> {
-        let Some(list) = self.named(plan) else {
-            return Err(Failure::usage("no brokers are named", "add --brokers host:port"));
-        };
-        reach(&list, plan)
+        match self.named(plan)? {
+            Some(reach) => Ok(reach),
+            None => Err(Failure::usage("no brokers are named", "add --brokers host:port")),
+        }
+    }
+
+    /// The way to the brokers of the command line, or else to those of the file.
+    fn named(&self, plan: &Plan) -> Result<Option<Reach>, Failure> {
+        match (&self.brokers, &plan.bootstrap, &self.kafka_config) {
+            (Some(list), _, _) => Ok(Some(reach(list, plan)?)),
+            (None, Some(list), Some(file)) => {
+                let place = format!("bootstrap.servers of {}", file.display());
+                Ok(Some(reach(list, plan).map_err(|failure| failure.about(&place))?))
+            }
+            (None, None, Some(file)) => {
+                let message = format!("{} names no bootstrap.servers", file.display());
+                Err(Failure::usage(&message, "add --brokers host:port"))
+            }
+            (None, _, None) => Ok(None),
+        }
     }
 
     /// The way to the named cluster, or else to the embedded broker.
     pub(super) fn way(&self, plan: &Plan) -> Result<Way, Failure> {
-        if let Some(list) = self.named(plan) {
-            return Ok(Way { reach: reach(&list, plan)?, embedded: None });
-        }
-        if let Some(file) = &self.kafka_config {
-            let message = format!("{} names no bootstrap.servers", file.display());
-            return Err(Failure::usage(&message, "add --brokers host:port"));
+        if let Some(reach) = self.named(plan)? {
+            return Ok(Way { reach, embedded: None });
         }
         if let Some(protocol) = plan.kafka.get("security.protocol").filter(|protocol| *protocol != "plaintext") {
             let message = format!(
@@ -79,6 +87,25 @@ fn reach(list: &str, plan: &Plan) -> Result<Reach, Failure> {
     let protocol = plan.kafka.get("security.protocol").map_or("plaintext", String::as_str);
     let addresses = Addresses::parse(list, protocol)?;
     Ok(Reach::new(addresses, Security::read(&plan.kafka)?)?)
+}
+
+/// The settings of each flow's clients.
+pub(super) fn settings_by_flow(plan: &Plan) -> Vec<ClientSettings> {
+    let of_flow = |flow: &crate::plan::Flow| {
+        let mut settings = plan.kafka.clone();
+        settings.extend(flow.kafka.clone());
+        settings
+    };
+    plan.flows.iter().map(of_flow).collect()
+}
+
+/// Larger than any file of settings: what goes on for ever is none.
+const MOST_BYTES: u64 = 4 << 20;
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The settings of Kafka in this process's environment; what a variable names a file for is read from there.

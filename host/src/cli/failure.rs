@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::{self, Display};
 
 use crate::guest::LoadError;
-use crate::kafka::{AddressError, PreflightError, SecurityError, TokenError};
+use crate::kafka::{AddressError, ClientError, PreflightError, SecurityError, TokenError};
 use crate::load::RunError;
 use crate::{package, plan};
 
@@ -40,6 +40,11 @@ impl Failure {
     /// What was asked for can't be done.
     pub(super) fn usage(message: &str, hint: &str) -> Self {
         Failure { code: INPUT, message: message.to_owned(), hint: Some(hint.to_owned()) }
+    }
+
+    /// The same, and what it is about.
+    pub(super) fn about(self, what: &str) -> Self {
+        Failure { message: format!("{what}: {}", self.message), ..self }
     }
 
     /// A file that can't be read.
@@ -104,19 +109,26 @@ impl From<SecurityError> for Failure {
 
 impl From<TokenError> for Failure {
     fn from(error: TokenError) -> Self {
-        Failure::kafka(&error, Some(error.hint()))
+        match error {
+            TokenError::File { .. } | TokenError::NotAFile { .. } => Failure::input(&error, Some(error.hint())),
+            _ => Failure::kafka(&error, Some(error.hint())),
+        }
     }
 }
 
 impl From<PreflightError> for Failure {
     fn from(error: PreflightError) -> Self {
-        Failure::kafka(&error, Some(error.hint()))
+        match error {
+            PreflightError::Settings(_) => Failure::input(&error, Some(error.hint())),
+            _ => Failure::kafka(&error, Some(error.hint())),
+        }
     }
 }
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
+            RunError::Client(ClientError::Token(error)) => error.into(),
             RunError::Interrupted => Failure { code: INTERRUPTED, message: error.to_string(), hint: None },
             _ => Failure::input(&error, error.hint().map(str::to_owned)),
         }

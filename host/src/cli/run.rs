@@ -7,15 +7,15 @@ use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
 
-use super::cluster::{ClusterArguments, Way};
+use super::cluster::{self, ClusterArguments, Way};
 use super::failure::Failure;
 use super::plan::PlanArguments;
 use super::{output, signals};
 use crate::guest::Engine;
-use crate::kafka::{Checks, preflight};
+use crate::kafka::{Checks, Cluster, preflight};
 use crate::load::{self, Running};
 use crate::measure::Machine;
-use crate::plan;
+use crate::plan::{self, Plan};
 use crate::report::{self, Display, Facts};
 
 /// Run a scenario: load, then a summary on stdout
@@ -67,14 +67,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let plan = plan::resolve(&sources)?;
     if arguments.dry_run {
         output::print(&plan::show(&plan));
-        plan.warnings.iter().for_each(|warning| eprintln!("note: {warning}"));
+        plan_notes(&plan);
         return Ok(0);
     }
     let compiled = Arc::new(Engine::new(cache_folder().as_deref())?.compile(&package.wasm)?);
 
-    let Way { reach, embedded } = arguments.cluster.way(&plan)?;
-    let checks = Checks { reach: &reach, settings: &plan.kafka, topics: &plan.topics, groups: &[], create: true };
-    let cluster = preflight(&checks)?;
+    let (Way { reach, embedded }, cluster) = reached(arguments, &plan).inspect_err(|_| plan_notes(&plan))?;
 
     signals::listen().map_err(|error| Failure::input(&error, None))?;
     let mut display = Display::new();
@@ -105,6 +103,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         }
     };
     Ok(if printed { result.outcome.exit_code } else { result.outcome.exit_code.max(FAILED) })
+}
+
+/// The way to the cluster, which is found fit.
+fn reached(arguments: &Arguments, plan: &Plan) -> Result<(Way, Cluster), Failure> {
+    let way = arguments.cluster.way(plan)?;
+    let settings = cluster::settings_by_flow(plan);
+    let cluster =
+        preflight(&Checks { reach: &way.reach, settings: &settings, topics: &plan.topics, groups: &[], create: true })?;
+    Ok((way, cluster))
+}
+
+/// What a person should know of a plan, where no report says it.
+pub(super) fn plan_notes(plan: &Plan) {
+    plan.warnings.iter().for_each(|warning| eprintln!("note: {warning}"));
 }
 
 /// Where compiled code is kept: `$XDG_CACHE_HOME/khost`, or `~/.cache/khost`.

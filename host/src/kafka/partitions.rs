@@ -8,7 +8,7 @@ use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR;
 
 /// A count is taken as it is for this long.
-const FRESH: Duration = Duration::from_secs(5);
+const FRESH: Duration = Duration::from_secs(3);
 /// How long the cluster may take to answer.
 const ANSWER_MS: i32 = 2_000;
 

@@ -117,3 +117,18 @@ const KNOWN_AS: [(&str, &str); 6] = [
     ("metadata.broker.list", "bootstrap.servers"),
     ("message.timeout.ms", "delivery.timeout.ms"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What librdkafka was built without is for the plan to refuse, with a way out: its own words repeat the value.
+    #[test]
+    fn what_this_build_lacks_is_refused_by_the_plan() {
+        for name in crate::plan::kafka_settings() {
+            let settings = ClientSettings::from([(name.to_owned(), "geheim".to_owned())]);
+            let error = Conf::new(&settings).err().map(|error| error.reason).unwrap_or_default();
+            assert!(!error.contains("not supported in this build"), "{name}: {error}");
+        }
+    }
+}

@@ -11,7 +11,7 @@ use super::tree::{self, Entry, Kind, Node, Table};
 /// The value is TOML where it reads as TOML, and otherwise a text, so that `rate=1000/s` needs no quotes. In `kafka`,
 /// `config` and `params` it is the text as it was typed, unless it is in quotes.
 pub(super) fn parse_set(argument: &str) -> Result<Node, Error> {
-    let not_a_setting = || Error::unexpected("path=value", format!("{argument:?}")).at(&Origin::Set);
+    let not_a_setting = || Error::unexpected("path=value", beginning(argument)).at(&Origin::Set);
     let (path, text) = split_at_equals(argument).ok_or_else(not_a_setting)?;
     let keys = parse_path(path).ok_or_else(not_a_setting)?;
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
@@ -31,8 +31,16 @@ pub(super) fn parse_set(argument: &str) -> Result<Node, Error> {
 pub(super) fn parse_x(argument: &str) -> Result<(&str, &str), Error> {
     match argument.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim(), value)),
-        _ => Err(Error::unexpected("name=value", format!("{argument:?}")).at(&Origin::X)),
+        _ => Err(Error::unexpected("name=value", beginning(argument)).at(&Origin::X)),
     }
+}
+
+/// The name that an argument seems to begin with: what follows may be a secret.
+fn beginning(argument: &str) -> String {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let end = argument.find(|c| !is_name(c)).unwrap_or(argument.len());
+    let rest = if end < argument.len() { "…" } else { "" };
+    format!("\"{}{rest}\"", &argument[..end])
 }
 
 /// Splits at the first `=` that is not in quotes.
@@ -95,7 +103,7 @@ fn value(text: &str, verbatim: bool) -> Result<Kind, Error> {
     }
     match DeValue::parse(text) {
         Ok(value) => tree::value(&value, &|_| Origin::Set).map(|node| node.kind),
-        Err(error) if structured && !verbatim => Err(tree::not_toml(&error, text)),
+        Err(error) if structured && !verbatim => Err(tree::not_toml(&error)),
         _ => Ok(as_text()),
     }
 }
@@ -150,9 +158,19 @@ mod tests {
 
     #[test]
     fn what_is_no_setting_is_refused() {
-        for argument in ["", "run", "=5", "a..b=1", "a b=1", "a\nb=1", "\"run=5"] {
+        // what follows a name may be a secret
+        for (argument, shown) in [
+            ("", ""),
+            ("run", "run"),
+            ("=5", "…"),
+            ("a..b=1", "a..b…"),
+            ("a b=1", "a…"),
+            ("a\nb=1", "a…"),
+            ("\"run=5", "…"),
+            ("kafka.sasl.password geheim", "kafka.sasl.password…"),
+        ] {
             let error = parse_set(argument).expect_err(argument).to_string();
-            assert_eq!(error, format!("--set: expected path=value, found {argument:?}"));
+            assert_eq!(error, format!("--set: expected path=value, found \"{shown}\""));
         }
         let error = parse_set("flows.w.stages=[{ for = 1m }]").expect_err("no TOML").to_string();
         assert!(error.starts_with("--set flows.w.stages: not TOML: "), "{error}");

@@ -33,8 +33,9 @@ pub(super) struct JavaFile {
 
 /// Reads a file of Java's clients.
 pub(super) fn java_file(file: &Bytes) -> Result<JavaFile, Error> {
-    // as Java does: a byte is a character
+    // as Java does: a byte is a character, and lines end in any of three ways
     let text: String = file.bytes.iter().map(|byte| char::from(*byte)).collect();
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let source = Arc::new(Source { name: file.place.clone(), text });
     let lines = java::parse(&file.bytes).map_err(|error| {
         Error::new(Problem::Properties(error.problem.to_owned()))
@@ -148,6 +149,6 @@ mod tests {
     fn a_file_that_is_none_of_javas_is_refused_with_its_line() {
         let file = Bytes { place: "c.properties".into(), bytes: b"a=1\nclient.id=\\u00zz\n".to_vec() };
         let error = java_file(&file).err().expect("malformed").to_string();
-        assert!(error.starts_with("c.properties:2:1: "), "{error}");
+        assert!(error.starts_with("c.properties:2: "), "{error}");
     }
 }

@@ -165,50 +165,76 @@ pub(super) fn list(words: &[impl AsRef<str>]) -> String {
     }
 }
 
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.origin.as_ref().and_then(Origin::place);
+impl Report {
+    /// Whether it is about Kafka's settings, where values may be secrets, whatever their names are.
+    fn is_of_kafka(&self) -> bool {
+        match self.path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["kafka", ..] | ["flows", _, "kafka", ..] => true,
+            _ => matches!(self.origin, Some(Origin::JavaFile(_))),
+        }
+    }
+
+    /// The place whose line may be shown: it holds no secret.
+    fn shown_place(&self) -> Option<&Place> {
+        let place = self.origin.as_ref().and_then(Origin::place)?;
+        // what is not TOML has no path yet, and may be the middle of a key in PEM
+        let text = place.text();
+        let hides = matches!(self.problem, Problem::Syntax(_))
+            && (is_secret(text) || text.contains("sasl") || text.contains("ssl"));
+        (!self.is_of_kafka() && !hides).then_some(place)
+    }
+
+    /// Who wrote what is wrong, and the path in that.
+    fn front(&self) -> (String, String) {
         let full = self.path.as_slice();
         let below = |first: &str| match full.split_first() {
             Some((key, rest)) if key == first => printable(&rest.join(".")),
-            _ => dotted(full),
+            _ => printable(&full.join(".")),
         };
-        let (front, path) = match (&self.origin, place) {
-            (_, Some(place)) => (format!("{}:{}:{}", printable(place.file()), place.line(), place.column()), full),
-            (Some(Origin::Set), _) => (format!("--set {}", dotted(full)), &[][..]),
-            (Some(Origin::X), _) => (format!("-X {}", below("kafka")), &[][..]),
-            (Some(Origin::Param), _) => (format!("--param {}", below("params")), &[][..]),
-            (Some(Origin::Option(name)), _) => ((*name).to_owned(), &[][..]),
-            (Some(Origin::Variable(name)), _) => (name.clone(), &[][..]),
+        let place = self.origin.as_ref().and_then(Origin::place);
+        match (&self.origin, place) {
+            (Some(Origin::JavaFile(place)), _) => (format!("{place}"), below("kafka")),
+            (_, Some(place)) => {
+                (format!("{}:{}:{}", printable(place.file()), place.line(), place.column()), dotted(full))
+            }
+            (Some(Origin::Set), _) => (format!("--set {}", dotted(full)), String::new()),
+            (Some(Origin::X), _) => (format!("-X {}", below("kafka")), String::new()),
+            (Some(Origin::Param), _) => (format!("--param {}", below("params")), String::new()),
+            (Some(Origin::Option(name)), _) => ((*name).to_owned(), String::new()),
+            (Some(Origin::Variable(name)), _) => (name.clone(), String::new()),
             (Some(Origin::Parameter(name, origin)), _) => match **origin {
-                Origin::Param => (format!("--param {name}"), full),
-                Origin::Set => (format!("--set params.{name}"), full),
-                _ => (format!("{{{name}}}"), full),
+                Origin::Param => (format!("--param {name}"), dotted(full)),
+                Origin::Set => (format!("--set params.{name}"), dotted(full)),
+                _ => (format!("{{{name}}}"), dotted(full)),
             },
-            _ => (String::new(), full),
-        };
-        let problem = match (&self.problem, path) {
-            (Problem::UnknownKey, [key]) => format!("unknown key `{}`", dotted(&[key])),
-            (Problem::UnknownKey, [table @ .., key]) => {
+            _ => (String::new(), dotted(full)),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (front, path) = self.front();
+        let problem = match (&self.problem, self.path.as_slice()) {
+            (Problem::UnknownKey, [key]) if !path.is_empty() => format!("unknown key `{}`", dotted(&[key])),
+            (Problem::UnknownKey, [table @ .., key]) if !path.is_empty() => {
                 format!("unknown key `{}` in [{}]", dotted(&[key]), dotted(table))
             }
-            (problem, []) => problem.to_string(),
-            (problem, path) => format!("{}: {problem}", dotted(path)),
+            // a text where the table of settings should be may be a setting with its secret
+            (Problem::Unexpected { expected, .. }, [.., last]) if last == "kafka" => {
+                format!("{path}: expected {expected}, found something else")
+            }
+            (problem, _) if path.is_empty() => problem.to_string(),
+            (problem, _) => format!("{path}: {problem}"),
         };
         let problem = printable(&problem);
         match front.trim_end() {
             "" => f.write_str(&problem)?,
             front => write!(f, "{front}: {problem}")?,
         }
-        match place {
-            // What is not TOML may be the middle of a key in PEM.
-            Some(place)
-                if !(matches!(self.problem, Problem::Syntax(_) | Problem::Properties(_))
-                    && is_secret(place.text())) =>
-            {
-                write_excerpt(f, place)
-            }
-            _ => Ok(()),
+        match self.shown_place() {
+            Some(place) => write_excerpt(f, place),
+            None => Ok(()),
         }
     }
 }

@@ -6,7 +6,7 @@
 use super::command_line::{parse_set, parse_x};
 use super::connection::{environment, java_file};
 use super::error::{Error, list};
-use super::kafka_names::{canonical, check_harmless};
+use super::kafka_names::{canonical, check_harmless, is_replaced};
 use super::origin::Origin;
 use super::params::{Parameters, Values};
 use super::resolve::Sources;
@@ -50,11 +50,14 @@ pub(super) fn lay(sources: &Sources) -> Result<Layers, Error> {
         check_no_setting_twice(&layer)?;
         layers.push(layer);
     }
-    layers.push(environment(&sources.environment)?);
+    if !sources.environment.is_empty() {
+        layers.push(environment(&sources.environment)?);
+    }
     let mut sets = Node::empty(Origin::Set);
     for argument in &sources.sets {
         merge(&mut sets, parse_set(argument)?, false);
     }
+    check_kafka_is_a_table(&sets)?;
     layers.push(sets);
 
     for mut layer in layers {
@@ -64,6 +67,8 @@ pub(super) fn lay(sources: &Sources) -> Result<Layers, Error> {
         check_layer(&document, &layer)?;
         warn_of_what_it_does_not_reach(&document, &layer, &mut warnings);
         replace_groups(&mut document, &layer, &mut warnings);
+        let names: Vec<&str> = layer.entries(&["kafka"]).iter().map(|setting| setting.key.as_str()).collect();
+        drop_alternatives(&mut document, &names, &mut warnings);
         merge(&mut document, layer, false);
     }
     for argument in &sources.params {
@@ -111,8 +116,26 @@ fn kafka_tables(document: &Node) -> impl Iterator<Item = (Vec<&str>, &Table)> {
     own.into_iter().chain(of_flows).filter_map(|(path, node)| Some((path, node.table()?)))
 }
 
+/// Kafka's settings stand in a table, and nothing else is called so.
+fn check_kafka_is_a_table(document: &Node) -> Result<(), Error> {
+    let tables = document.find(&["kafka"]).map(|node| (vec!["kafka"], node));
+    let of_flows = document
+        .entries(&["flows"])
+        .iter()
+        .filter_map(|flow| Some((vec!["flows", flow.key.as_str(), "kafka"], flow.node.find(&["kafka"])?)));
+    for (path, node) in tables.into_iter().chain(of_flows) {
+        if node.table().is_none() {
+            let error = Error::unexpected("a table of librdkafka's settings", "something else")
+                .with_hint("[kafka] linger.ms = 5");
+            return Err(error.on(&path).at(&node.origin));
+        }
+    }
+    Ok(())
+}
+
 /// A setting of librdkafka that goes by two names may stand in a table once.
 fn check_no_setting_twice(document: &Node) -> Result<(), Error> {
+    check_kafka_is_a_table(document)?;
     for (path, table) in kafka_tables(document) {
         for (index, entry) in table.0.iter().enumerate() {
             if let Some(first) = table.0[..index].iter().find(|first| canonical(&first.key) == canonical(&entry.key)) {
@@ -219,8 +242,22 @@ fn replace_groups(document: &mut Node, layer: &Node, warnings: &mut Vec<String>)
     }
 }
 
+/// Takes out of `document` what these settings, of a higher layer, stand in place of: a CA in PEM in place of a truststore.
+fn drop_alternatives(document: &mut Node, names: &[&str], warnings: &mut Vec<String>) {
+    let table = document.table_mut().and_then(|root| root.get_mut("kafka")).and_then(Node::table_mut);
+    for setting in table.into_iter().flat_map(|table| table.0.extract_if(.., |own| is_replaced(&own.key, names))) {
+        warnings.push(format!(
+            "kafka.{} ({}) no longer counts: {}",
+            setting.key,
+            setting.node.origin,
+            names.join(", ")
+        ));
+    }
+}
+
 /// `-X` holds for every client, whatever a flow has of its own.
 fn lay_x(document: &mut Node, name: &str, value: &str, warnings: &mut Vec<String>) {
+    drop_alternatives(document, &[name], warnings);
     let Some(root) = document.table_mut() else { return };
     for flow in root.get_mut("flows").and_then(Node::table_mut).into_iter().flat_map(|table| &mut table.0) {
         let Some(table) = flow.node.table_mut().and_then(|table| table.get_mut("kafka")).and_then(Node::table_mut)

@@ -29,9 +29,11 @@ pub use error::Error;
 pub use java::{
     Line as JavaProperty, Malformed as MalformedProperties, parse as parse_java_properties, rows as java_names,
 };
-pub use kafka_names::{canonical, for_consumers, for_producers, is_of_the_connection, is_own, is_secret};
+pub use kafka_names::{
+    canonical, for_consumers, for_producers, is_of_the_connection, is_own, is_secret, open_to_all as kafka_settings,
+};
 pub use origin::{Origin, Place, Setting};
-pub use resolve::{Sources, Text, resolve};
+pub use resolve::{Sources, Text, check_topic as check_topic_name, resolve};
 pub use show::show;
 pub use suggest::nearest;
 pub use value::Value;

@@ -28,14 +28,8 @@ impl Place {
 
     /// A line of a text, counted from 1.
     pub(super) fn of_line(source: &Arc<Source>, line: usize) -> Self {
-        // as Java ends lines: after \n, \r or both
-        let ends = |text: &str| {
-            let bytes = text.as_bytes();
-            let ends = (0..bytes.len())
-                .filter(|at| bytes[*at] == b'\n' || (bytes[*at] == b'\r' && bytes.get(at + 1) != Some(&b'\n')));
-            ends.map(|at| at + 1).collect::<Vec<_>>()
-        };
-        let start = line.checked_sub(2).map_or(0, |before| ends(&source.text).get(before).copied().unwrap_or(0));
+        let mut starts = source.text.match_indices('\n').map(|(at, _)| at + 1);
+        let start = line.checked_sub(2).and_then(|before| starts.nth(before)).unwrap_or(0);
         Self::new(source, start..start)
     }
 

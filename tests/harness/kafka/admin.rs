@@ -5,10 +5,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rdkafka::ClientConfig;
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 
 use super::Kafka;
@@ -42,6 +42,17 @@ impl Kafka {
         for result in results {
             result.unwrap_or_else(|(topic, code)| panic!("deleting {topic}: {code}"));
         }
+    }
+
+    /// Adds partitions to a topic up to so many, and waits until they have leaders.
+    pub(crate) fn grow(&self, topic: &Topic, partitions: usize) {
+        let new = NewPartitions::new(&topic.name, partitions);
+        let results =
+            block_on(self.admin().create_partitions([&new], &AdminOptions::new())).expect("the request is answered");
+        for result in results {
+            result.unwrap_or_else(|(topic, code)| panic!("adding partitions to {topic}: {code}"));
+        }
+        topic.wait_for_leaders(partitions);
     }
 
     fn admin(&self) -> AdminClient<DefaultClientContext> {
@@ -85,11 +96,7 @@ impl<'k> TopicBuilder<'k> {
             result.unwrap_or_else(|(topic, code)| panic!("creating {topic}: {code}"));
         }
         let topic = self.kafka.existing(&self.name);
-        let start = Instant::now();
-        while topic.leaders() < self.partitions as usize {
-            assert!(start.elapsed() < Duration::from_secs(30), "{} has no leaders", self.name);
-            thread::sleep(Duration::from_millis(20));
-        }
+        topic.wait_for_leaders(self.partitions as usize);
         topic
     }
 }

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use openssl::nid::Nid;
 use openssl::pkcs12::Pkcs12;
 use openssl::pkey::PKey;
-use openssl::symm::Cipher;
 use openssl::x509::X509;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -43,6 +45,8 @@ pub(crate) struct Identity {
     pub(crate) encrypted_key: PathBuf,
     /// Key and certificate, as `ssl.keystore.type=PEM` wants them.
     pub(crate) both: PathBuf,
+    /// The same with the encrypted key.
+    pub(crate) both_encrypted: PathBuf,
 }
 
 impl Certificates {
@@ -145,6 +149,7 @@ impl Certificates {
             key: file(".key"),
             encrypted_key: file(".encrypted.key"),
             both: file(".pem"),
+            both_encrypted: file(".encrypted.pem"),
         }
     }
 
@@ -154,8 +159,10 @@ impl Certificates {
         let pem = key.serialize_pem();
         self.write(&format!("{name}.crt"), &certificate);
         self.write(&format!("{name}.key"), &pem);
-        self.write(&format!("{name}.encrypted.key"), &encrypted(&pem));
+        let encrypted = encrypted(&pem);
+        self.write(&format!("{name}.encrypted.key"), &encrypted);
         self.write(&format!("{name}.pem"), &(pem + &certificate));
+        self.write(&format!("{name}.encrypted.pem"), &(encrypted + &certificate));
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -167,10 +174,29 @@ impl Certificates {
     }
 }
 
+/// With Triple DES, as Java 17 reads nothing newer here. The binding of OpenSSL encrypts a key like that in PKCS#12 only: it
+/// stands there after the name of its bag, within one more tag.
 fn encrypted(key: &str) -> String {
+    const SHROUDED_KEY_BAG: &[u8] = b"\x06\x0b\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01\x02";
     let key = PKey::private_key_from_pem(key.as_bytes()).expect("a key");
-    let pem = key.private_key_to_pem_pkcs8_passphrase(Cipher::aes_256_cbc(), STORE_PASSWORD.as_bytes());
-    String::from_utf8(pem.expect("a key can be encrypted")).expect("PEM is ASCII")
+    let mut builder = Pkcs12::builder();
+    builder.pkey(&key).key_algorithm(Nid::PBE_WITHSHA1AND3_KEY_TRIPLEDES_CBC);
+    let store = builder.build2(STORE_PASSWORD).and_then(|store| store.to_der()).expect("a store");
+    let bag = store.windows(SHROUDED_KEY_BAG.len()).position(|part| part == SHROUDED_KEY_BAG).expect("a bag");
+    let tagged = &store[bag + SHROUDED_KEY_BAG.len()..];
+    let (begin, length) = der_header(tagged);
+    let letters = BASE64_STANDARD.encode(&tagged[begin..begin + length]);
+    let lines: Vec<&str> = letters.as_bytes().chunks(64).map(|line| str::from_utf8(line).expect("ASCII")).collect();
+    format!("-----BEGIN ENCRYPTED PRIVATE KEY-----\n{}\n-----END ENCRYPTED PRIVATE KEY-----\n", lines.join("\n"))
+}
+
+/// Where the value begins that the first tag is about, and how long it is.
+fn der_header(der: &[u8]) -> (usize, usize) {
+    match der[1] {
+        length @ ..=0x7f => (2, length.into()),
+        0x81 => (3, der[2].into()),
+        _ => (4, usize::from(u16::from_be_bytes([der[2], der[3]]))),
+    }
 }
 
 fn run(command: &mut Command) {

@@ -1,5 +1,6 @@
 //! What Java itself makes of something: Kafka's own tools, and `java.util.Properties`.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -53,6 +54,22 @@ impl Kafka {
         let arguments = ["--list", "--bootstrap-server", address, "--command-config", settings];
         self.java_tool_try("org.apache.kafka.tools.TopicCommand", &arguments)
     }
+}
+
+/// The names of all settings of Kafka's producers, consumers and admins. `None` without Kafka's jars, and says so.
+pub(crate) fn setting_names() -> Option<BTreeSet<String>> {
+    let _turn = turn::beside();
+    let installation = match jars::installation() {
+        Ok(installation) => installation,
+        Err(reason) => return skip(&reason),
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let source = folder.path().join("Names.java");
+    std::fs::write(&source, include_str!("Names.java")).expect("the folder is ours");
+    let source = source.to_str().expect("a path of ours");
+    let output = tool(&installation, source, &[]).output().expect("java runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).expect("names are ASCII").lines().map(str::to_owned).collect())
 }
 
 /// What Java reads from properties files, as Kafka's tools open them; one JVM for all. Says that the test is skipped, and is

@@ -113,6 +113,6 @@ fn jaas(mechanism: &str) -> String {
     }
 }
 
-fn jaas_escaped(text: &str) -> String {
+pub(super) fn jaas_escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -218,12 +218,12 @@ fn server_properties(folder: &Path, index: usize, all: &[Ports]) -> String {
 }
 
 /// A value as a properties file has it.
-fn escaped(value: &str) -> String {
+pub(super) fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for unit in value.encode_utf16() {
         match u8::try_from(unit) {
             Ok(b'\\') => text += "\\\\",
-            Ok(byte) if byte.is_ascii() => text.push(byte.into()),
+            Ok(byte) if byte.is_ascii() && !byte.is_ascii_control() => text.push(byte.into()),
             _ => text += &format!("\\u{unit:04x}"),
         }
     }

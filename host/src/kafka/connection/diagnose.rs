@@ -3,23 +3,18 @@
 use kafka_protocol::messages::{ApiVersionsRequest, SaslHandshakeRequest};
 use openssl::ssl::{Ssl, SslContext, SslMethod};
 
-use super::{BrokerError, Connection, PLAIN_API_VERSIONS, Stream, Versions, connect, sasl};
+use super::{ANSWER, BrokerError, Connection, PLAIN_API_VERSIONS, Stream, Timed, connect, sasl};
 use crate::kafka::Address;
 use crate::kafka::security::{Security, TlsError};
 
 /// TLS was wanted, and could not be agreed on.
 pub(super) fn failed_handshake(address: &Address, security: &Security, error: TlsError) -> BrokerError {
     match error {
-        TlsError::Certificate(certificate) => BrokerError::Certificate(certificate),
-        TlsError::Alert(alert) => {
-            BrokerError::ClientCertificate { sent: security.shows_certificate(), alert: Some(alert) }
-        }
-        TlsError::Other(words) => BrokerError::Other(format!("TLS can't be agreed on: {words}")),
-        TlsError::NoTls | TlsError::Silent => match plain(address) {
+        TlsError::NoTls => match plain(address) {
             Some(mut connection) => BrokerError::NoTls { mechanisms: sasl::mechanisms(&mut connection) },
-            None if matches!(error, TlsError::Silent) => BrokerError::Silent,
             None => BrokerError::HangsUp,
         },
+        error => BrokerError::of_tls(error, security.subject()),
     }
 }
 
@@ -30,23 +25,18 @@ pub(super) fn failed_hello(address: &Address, error: BrokerError) -> BrokerError
 }
 
 /// Nothing but the first question was answered: does the listener want clients to log in?
-pub(in crate::kafka) fn hung_up(address: &Address) -> BrokerError {
-    match plain(address).and_then(|mut connection| sasl::mechanisms(&mut connection)) {
-        Some(mechanisms) => BrokerError::WantsSasl { mechanisms },
+pub(in crate::kafka) fn hung_up(address: &Address, security: &Security) -> BrokerError {
+    let again = Connection::greet(address, security).ok();
+    match again.and_then(|mut connection| sasl::mechanisms(&mut connection)) {
+        Some(mechanisms) => BrokerError::WantsSasl { mechanisms, tls: security.tls.is_some() },
         None => BrokerError::HangsUp,
     }
 }
 
 /// A connection without TLS whose other side answers as Kafka does.
 fn plain(address: &Address) -> Option<Connection> {
-    let mut connection = Connection {
-        stream: Stream::Plain(connect(address).ok()?),
-        address: address.clone(),
-        versions: Versions::new(),
-        correlation: 0,
-        answered: false,
-        shows_certificate: false,
-    };
+    let stream = Stream::Plain(Timed::new(connect(address).ok()?, ANSWER));
+    let mut connection = Connection::over(stream, address, None);
     let seen = connection.ask_as(&ApiVersionsRequest::default(), PLAIN_API_VERSIONS).ok()?;
     connection.versions = seen.api_keys.iter().map(|api| (api.api_key, (api.min_version, api.max_version))).collect();
     connection.version::<SaslHandshakeRequest>().map(|_| connection)
@@ -54,14 +44,14 @@ fn plain(address: &Address) -> Option<Connection> {
 
 /// Whether a handshake of TLS gets any answer of TLS.
 fn speaks_tls(address: &Address) -> bool {
-    let Ok(stream) = connect(address) else { return false };
+    let Ok(stream) = connect(address).map(|tcp| Timed::new(tcp, ANSWER)) else { return false };
     let Ok(context) = SslContext::builder(SslMethod::tls_client()).map(|builder| builder.build()) else { return false };
     let Ok(mut ssl) = Ssl::new(&context) else { return false };
     ssl.set_verify(openssl::ssl::SslVerifyMode::NONE);
     match ssl.connect(stream) {
         Ok(_) => true,
         Err(openssl::ssl::HandshakeError::Failure(failed)) => {
-            matches!(TlsError::of(failed.error()), TlsError::Alert(_))
+            matches!(TlsError::of(failed.error()), TlsError::Alert { .. })
         }
         Err(_) => false,
     }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::kafka::Code;
-use crate::kafka::security::{BadCertificate, CertificateProblem};
+use crate::kafka::security::{BadCertificate, CertificateProblem, TlsError};
 
 /// What is wrong with one broker, or with us in its eyes.
 #[derive(Debug, Error)]
@@ -37,21 +37,32 @@ pub enum BrokerError {
     WantsSasl {
         /// What it offers.
         mechanisms: Vec<String>,
+        /// Whether TLS was agreed on.
+        tls: bool,
     },
     /// Clients can't log in there.
     #[error("has no SASL, and security.protocol is one with it")]
-    NoSasl,
+    NoSasl {
+        /// Whether TLS was agreed on.
+        tls: bool,
+    },
     /// Its certificate does not convince.
     #[error("{}", certificate(.0))]
     Certificate(Box<BadCertificate>),
     /// It does not take our certificate, or we have none.
-    #[error("{}{}", if *.sent { "does not accept our client certificate" } else { "wants a client certificate, and none is set" }, alert.as_ref().map_or(String::new(), |alert| format!(" ({alert})")))]
+    #[error("{}", client_certificate(.sent.as_deref(), .alert.as_deref()))]
     ClientCertificate {
-        /// Whether we have one.
-        sent: bool,
+        /// Whose we have shown.
+        sent: Option<String>,
         /// TLS's name for it.
         alert: Option<String>,
     },
+    /// Both speak TLS, and can't agree.
+    #[error("speaks TLS, but does not agree with us: {0}")]
+    Tls(String),
+    /// librdkafka would fail there.
+    #[error("is an IPv6 address, and librdkafka can't check whether a certificate is for one")]
+    CertificateOfIpv6,
     /// Another mechanism is needed.
     #[error("does not take {wanted}; it offers {}", list(.offered))]
     Mechanism {
@@ -76,13 +87,25 @@ pub enum BrokerError {
 }
 
 impl BrokerError {
-    /// A code of Kafka's, with the broker's own words if it has some.
-    pub(in crate::kafka) fn code(code: i16, words: Option<&str>) -> Self {
+    /// A code of Kafka's.
+    pub(in crate::kafka) fn code(code: i16) -> Self {
         let code = Code(code.into());
-        BrokerError::Other(match words {
-            Some(words) => format!("answers {}: {words}", code.name()),
-            None => format!("answers {}: {}", code.name(), code.text()),
-        })
+        BrokerError::Other(format!("answers {}: {}", code.name(), code.text()))
+    }
+
+    /// What went wrong in TLS; `sent`: whose certificate we have shown.
+    pub(in crate::kafka) fn of_tls(error: TlsError, sent: Option<String>) -> Self {
+        match error {
+            TlsError::Certificate(certificate) => BrokerError::Certificate(certificate),
+            TlsError::Alert { about_certificate: true, name } => {
+                BrokerError::ClientCertificate { sent, alert: Some(name) }
+            }
+            TlsError::Alert { name, .. } => BrokerError::Tls(format!("it says `{name}`")),
+            TlsError::Other(words) => BrokerError::Tls(words),
+            TlsError::Ipv6 => BrokerError::CertificateOfIpv6,
+            TlsError::NoTls => BrokerError::HangsUp,
+            TlsError::Silent => BrokerError::Silent,
+        }
     }
 
     /// Whether another address of the same cluster may do better: what is not a matter of the settings.
@@ -108,10 +131,19 @@ impl BrokerError {
                 "set -X security.protocol=sasl_plaintext (it offers {}), or name the broker's TLS port",
                 list(offered)
             ),
-            BrokerError::WantsSasl { .. } => {
-                "set security.protocol to sasl_plaintext or sasl_ssl, and sasl.mechanism, sasl.username and KHOST_KAFKA_SASL_PASSWORD".into()
+            BrokerError::WantsSasl { tls, .. } => format!(
+                "set -X security.protocol={}, and sasl.mechanism, sasl.username and KHOST_KAFKA_SASL_PASSWORD",
+                if *tls { "sasl_ssl" } else { "sasl_plaintext" }
+            ),
+            BrokerError::Tls(_) => {
+                "compare its versions of TLS and its ciphers with ours: openssl s_client -connect HOST:PORT".into()
             }
-            BrokerError::NoSasl => "set -X security.protocol=plaintext, or ssl with TLS, or name a port with SASL".into(),
+            BrokerError::CertificateOfIpv6 => {
+                "name the broker, here and in its advertised.listeners, by a host name that its certificate is for".into()
+            }
+            BrokerError::NoSasl { tls } => {
+                format!("set -X security.protocol={}, or name a port with SASL", if *tls { "ssl" } else { "plaintext" })
+            }
             BrokerError::Certificate(bad) => match bad.problem {
                 CertificateProblem::Untrusted => {
                     "give the certificate of the authority that signed it, in PEM: -X ssl.ca.location=ca.pem".into()
@@ -123,10 +155,10 @@ impl BrokerError {
                 CertificateProblem::NotYetValid => "is this machine's clock right?".into(),
                 CertificateProblem::Other => "look at it with openssl s_client -connect HOST:PORT".into(),
             },
-            BrokerError::ClientCertificate { sent: false, .. } => {
+            BrokerError::ClientCertificate { sent: None, .. } => {
                 "give one: -X ssl.certificate.location=client.pem -X ssl.key.location=client.key, or a PKCS#12 file as ssl.keystore.location".into()
             }
-            BrokerError::ClientCertificate { sent: true, .. } => {
+            BrokerError::ClientCertificate { sent: Some(_), .. } => {
                 "is it signed by an authority that the brokers trust (their ssl.truststore), and still valid?".into()
             }
             BrokerError::Mechanism { offered, .. } => {
@@ -143,6 +175,16 @@ impl BrokerError {
 
 fn list(names: &[String]) -> String {
     if names.is_empty() { "nothing".into() } else { names.join(", ") }
+}
+
+fn client_certificate(sent: Option<&str>, alert: Option<&str>) -> String {
+    const HANGS_UP: &str = "hangs up once TLS is agreed on, as brokers do";
+    match (sent, alert) {
+        (Some(who), Some(alert)) => format!("does not accept our client certificate of {who} ({alert})"),
+        (None, Some(alert)) => format!("wants a client certificate, and none is set ({alert})"),
+        (Some(who), None) => format!("{HANGS_UP} that don't accept a client's certificate: ours is of {who}"),
+        (None, None) => format!("{HANGS_UP} that want a client certificate: none is set"),
+    }
 }
 
 fn certificate(bad: &BadCertificate) -> String {

@@ -5,27 +5,29 @@ mod diagnose;
 mod error;
 mod sasl;
 mod scram;
+mod stream;
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse, RequestHeader, ResponseHeader};
 use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, StrBytes, encode_request_header_into_buffer};
-use openssl::ssl::SslStream;
 
 pub(super) use diagnose::hung_up;
 pub use error::BrokerError;
+pub(super) use stream::Timed;
+use stream::{Broken, Stream};
 
 use super::Address;
-use super::security::{Security, TlsError};
+use super::security::Security;
 use super::token::Token;
 
 /// How long one address may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(2);
-/// How long one answer may take.
+/// How long one answer may take, and how long TLS may take to be agreed on.
 const ANSWER: Duration = Duration::from_secs(3);
 /// Larger than any answer to what is asked here; what is no Kafka sends sizes of any kind.
 const MOST_BYTES: usize = 100 << 20;
@@ -48,18 +50,13 @@ pub(super) struct Connection {
     correlation: i32,
     /// Whether anything was answered after TLS: a broker tells of a client's certificate only then.
     answered: bool,
-    shows_certificate: bool,
-}
-
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<SslStream<TcpStream>>),
+    subject: Option<String>,
 }
 
 impl Connection {
-    /// Connects: TCP, TLS, the broker's versions, SASL. One attempt.
-    pub(super) fn open(address: &Address, security: &Security, token: Option<&Token>) -> Result<Self, BrokerError> {
-        let tcp = connect(address)?;
+    /// Connects: TCP, TLS, the broker's versions. One attempt, and nobody has said yet who we are.
+    pub(super) fn greet(address: &Address, security: &Security) -> Result<Self, BrokerError> {
+        let tcp = Timed::new(connect(address)?, ANSWER);
         let stream = match &security.tls {
             None => Stream::Plain(tcp),
             Some(tls) => match tls.connect(&address.host, tcp) {
@@ -67,22 +64,38 @@ impl Connection {
                 Err(error) => return Err(diagnose::failed_handshake(address, security, error)),
             },
         };
-        let mut connection = Connection {
+        let mut connection = Connection::over(stream, address, security.subject());
+        connection.versions = match connection.api_versions() {
+            Err(error) if security.tls.is_none() => return Err(diagnose::failed_hello(address, error)),
+            versions => versions?,
+        };
+        Ok(connection)
+    }
+
+    /// Says who we are, where the settings say how. One attempt.
+    pub(super) fn log_in(&mut self, security: &Security, token: Option<&Token>) -> Result<(), BrokerError> {
+        match &security.sasl {
+            Some(sasl) => sasl::log_in(self, sasl, &security.principal(token), token),
+            None => Ok(()),
+        }
+    }
+
+    /// Both.
+    pub(super) fn open(address: &Address, security: &Security, token: Option<&Token>) -> Result<Self, BrokerError> {
+        let mut connection = Connection::greet(address, security)?;
+        connection.log_in(security, token)?;
+        Ok(connection)
+    }
+
+    fn over(stream: Stream, address: &Address, subject: Option<String>) -> Self {
+        Connection {
             stream,
             address: address.clone(),
             versions: Versions::new(),
             correlation: 0,
             answered: false,
-            shows_certificate: security.shows_certificate(),
-        };
-        connection.versions = match connection.api_versions() {
-            Err(error) if security.tls.is_none() => return Err(diagnose::failed_hello(address, error)),
-            versions => versions?,
-        };
-        if let Some(sasl) = &security.sasl {
-            sasl::log_in(&mut connection, sasl, &security.principal(token), token)?;
+            subject,
         }
-        Ok(connection)
     }
 
     /// What the broker speaks.
@@ -107,15 +120,21 @@ impl Connection {
 
     /// Asks, and waits for the answer.
     pub(super) fn ask<R: Request>(&mut self, request: &R) -> Result<R::Response, BrokerError> {
+        self.ask_within(request, ANSWER)
+    }
+
+    /// The same, for what may take a broker longer.
+    pub(super) fn ask_within<R: Request>(&mut self, request: &R, limit: Duration) -> Result<R::Response, BrokerError> {
         let version = self.version::<R>().ok_or(BrokerError::TooOld)?;
-        self.ask_as(request, version)
+        let mut answer = self.exchange(request, version, limit)?;
+        R::Response::decode(&mut answer, version).map_err(|_| BrokerError::Garbled)
     }
 
     fn api_versions(&mut self) -> Result<Versions, BrokerError> {
         let request = ApiVersionsRequest::default()
             .with_client_software_name(StrBytes::from_static_str("khost"))
             .with_client_software_version(StrBytes::from_static_str(env!("CARGO_PKG_VERSION")));
-        let mut answer = self.exchange(&request, API_VERSIONS)?;
+        let mut answer = self.exchange(&request, API_VERSIONS, ANSWER)?;
         let seen = match ApiVersionsResponse::decode(&mut answer, API_VERSIONS) {
             Ok(seen) if seen.error_code != UNSUPPORTED_VERSION => seen,
             // a broker that does not know the version answers in an older one
@@ -126,12 +145,12 @@ impl Connection {
 
     /// Asks in one version.
     pub(super) fn ask_as<R: Request>(&mut self, request: &R, version: i16) -> Result<R::Response, BrokerError> {
-        let mut answer = self.exchange(request, version)?;
+        let mut answer = self.exchange(request, version, ANSWER)?;
         R::Response::decode(&mut answer, version).map_err(|_| BrokerError::Garbled)
     }
 
     /// Sends a request and reads the answer's body.
-    fn exchange<R: Request>(&mut self, request: &R, version: i16) -> Result<Bytes, BrokerError> {
+    fn exchange<R: Request>(&mut self, request: &R, version: i16, limit: Duration) -> Result<Bytes, BrokerError> {
         self.correlation += 1;
         let header = RequestHeader::default()
             .with_request_api_key(R::KEY)
@@ -144,7 +163,7 @@ impl Connection {
         encoded.map_err(|error| BrokerError::Other(format!("a question can't be put: {error}")))?;
         let size = (frame.len() - 4) as u32;
         frame[..4].copy_from_slice(&size.to_be_bytes());
-        let mut answer = self.transfer(&frame)?;
+        let mut answer = self.transfer(&frame, limit)?;
         self.answered = true;
         let header = ResponseHeader::decode(&mut answer, R::Response::header_version(version));
         match header {
@@ -154,78 +173,32 @@ impl Connection {
     }
 
     /// Sends one frame and reads one.
-    fn transfer(&mut self, frame: &[u8]) -> Result<Bytes, BrokerError> {
-        let until = Instant::now() + ANSWER;
-        self.write(frame)?;
+    fn transfer(&mut self, frame: &[u8], limit: Duration) -> Result<Bytes, BrokerError> {
+        self.stream.set_limit(limit);
         let mut size = [0; 4];
-        self.read(&mut size, until)?;
+        let read = self.stream.write(frame).and_then(|()| self.stream.read(&mut size));
+        read.map_err(|broken| self.meaning(broken))?;
         let size = u32::from_be_bytes(size) as usize;
         if size > MOST_BYTES {
             // TLS alerts and HTTP look like that
             return Err(BrokerError::Garbled);
         }
         let mut answer = vec![0; size];
-        self.read(&mut answer, until)?;
+        self.stream.read(&mut answer).map_err(|broken| self.meaning(broken))?;
         Ok(answer.into())
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), BrokerError> {
-        match &mut self.stream {
-            Stream::Plain(stream) => stream.write_all(bytes).map_err(|error| of_io(&error)),
-            Stream::Tls(stream) => {
-                let mut rest = bytes;
-                while !rest.is_empty() {
-                    match stream.ssl_write(rest) {
-                        Ok(count) => rest = &rest[count..],
-                        Err(error) => return Err(self.of_tls(&TlsError::of(&error))),
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn read(&mut self, into: &mut [u8], until: Instant) -> Result<(), BrokerError> {
-        let mut done = 0;
-        while done < into.len() {
-            let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            let tcp = match &self.stream {
-                Stream::Plain(stream) => stream,
-                Stream::Tls(stream) => stream.get_ref(),
-            };
-            tcp.set_read_timeout(Some(left)).map_err(|error| of_io(&error))?;
-            let read = match &mut self.stream {
-                Stream::Plain(stream) => stream.read(&mut into[done..]).map_err(|error| of_io(&error)),
-                Stream::Tls(stream) => match stream.ssl_read(&mut into[done..]) {
-                    Ok(count) => Ok(count),
-                    Err(error) if error.code() == openssl::ssl::ErrorCode::ZERO_RETURN => Ok(0),
-                    Err(error) => {
-                        let error = TlsError::of(&error);
-                        Err(self.of_tls(&error))
-                    }
-                },
-            }?;
-            if read == 0 {
-                return Err(if self.answered { BrokerError::HangsUp } else { self.of_tls(&TlsError::NoTls) });
-            }
-            done += read;
-        }
-        Ok(())
-    }
-
-    /// What a failure means on a connection that TLS was agreed on.
-    fn of_tls(&self, error: &TlsError) -> BrokerError {
+    /// What it means that bytes did not come; after TLS and before the first answer, a broker that does not take our
+    /// certificate tells of it.
+    fn meaning(&self, broken: Broken) -> BrokerError {
         let is_tls = matches!(self.stream, Stream::Tls(_));
-        match error {
-            TlsError::Silent => BrokerError::Silent,
-            TlsError::Alert(alert) if !self.answered => {
-                BrokerError::ClientCertificate { sent: self.shows_certificate, alert: Some(alert.clone()) }
+        match broken {
+            Broken::Late => BrokerError::Silent,
+            Broken::Closed if is_tls && !self.answered => {
+                BrokerError::ClientCertificate { sent: self.subject.clone(), alert: None }
             }
-            TlsError::NoTls if is_tls && !self.answered => {
-                BrokerError::ClientCertificate { sent: self.shows_certificate, alert: None }
-            }
-            TlsError::Other(words) | TlsError::Alert(words) => BrokerError::Other(words.clone()),
-            _ => BrokerError::HangsUp,
+            Broken::Closed => BrokerError::HangsUp,
+            Broken::Tls(error) => BrokerError::of_tls(error, self.subject.clone()),
         }
     }
 
@@ -244,11 +217,10 @@ fn connect(address: &Address) -> Result<TcpStream, BrokerError> {
     for socket in resolved {
         match TcpStream::connect_timeout(&socket, CONNECT) {
             Ok(stream) => {
-                let ready = stream
-                    .set_read_timeout(Some(ANSWER))
-                    .and_then(|()| stream.set_write_timeout(Some(ANSWER)))
-                    .and_then(|()| stream.set_nodelay(true));
-                return ready.map(|()| stream).map_err(|error| unreachable(format!("can't be used ({error})")));
+                return stream
+                    .set_nodelay(true)
+                    .map(|()| stream)
+                    .map_err(|e| unreachable(format!("can't be used ({e})")));
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 last = format!("refuses connections ({socket})");
@@ -260,11 +232,4 @@ fn connect(address: &Address) -> Result<TcpStream, BrokerError> {
         }
     }
     Err(unreachable(last))
-}
-
-fn of_io(error: &io::Error) -> BrokerError {
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => BrokerError::Silent,
-        _ => BrokerError::HangsUp,
-    }
 }

@@ -28,8 +28,8 @@ pub(super) fn log_in(
             let offered = answer.mechanisms.iter().map(ToString::to_string).collect();
             return Err(BrokerError::Mechanism { wanted: mechanism, offered });
         }
-        ILLEGAL_SASL_STATE => return Err(BrokerError::NoSasl),
-        code => return Err(BrokerError::code(code, None)),
+        ILLEGAL_SASL_STATE => return Err(BrokerError::NoSasl { tls: connection.tls_version().is_some() }),
+        code => return Err(BrokerError::code(code)),
     }
     let mut talk = Talk { connection, principal, mechanism };
     match sasl {

@@ -1,5 +1,7 @@
 //! SCRAM's messages (RFC 5802, RFC 7677), without channel binding, as Kafka has it: names are not prepared, only escaped.
 
+use std::ops::RangeInclusive;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use openssl::error::ErrorStack;
@@ -12,8 +14,8 @@ use openssl::sign::Signer;
 
 use crate::kafka::security::{Digest, Login};
 
-/// Fewer iterations are no protection: Kafka's own minimum.
-const LEAST_ITERATIONS: usize = 4_096;
+/// Fewer iterations are no protection (Kafka's own minimum), and more would keep us busy for seconds.
+const ITERATIONS: RangeInclusive<usize> = 4_096..=1_000_000;
 
 const NO_SCRAM: &str = "the broker's answer is no message of SCRAM";
 const BROKEN: &str = "OpenSSL fails";
@@ -64,8 +66,8 @@ impl<'a> Scram<'a> {
         if !nonce.starts_with(&self.nonce) || nonce.len() == self.nonce.len() {
             return Err("the broker's nonce does not go on from ours");
         }
-        if iterations < LEAST_ITERATIONS {
-            return Err("the broker asks for too few iterations to be safe");
+        if !ITERATIONS.contains(&iterations) {
+            return Err("the broker asks for too few iterations to be safe, or for too many to be serious");
         }
         let without_proof = format!("c={},r={nonce}", BASE64_STANDARD.encode("n,,"));
         let signed = format!("{},{server_first},{without_proof}", self.first_bare());
@@ -126,8 +128,15 @@ mod tests {
         let login = Login { user: "a,b=c".into(), password: "p".into() };
         let scram = Scram::with_nonce(Digest::Sha512, &login, "abc".into());
         assert_eq!(scram.client_first(), "n,,n=a=2Cb=3Dc,r=abc");
-        for bad in ["r=xyz,s=AAAA,i=4096", "r=abc,s=AAAA,i=4096", "r=abcd,s=AAAA,i=1", "r=abcd,s=?,i=4096", "e=no", ""]
-        {
+        for bad in [
+            "r=xyz,s=AAAA,i=4096",
+            "r=abc,s=AAAA,i=4096",
+            "r=abcd,s=AAAA,i=1",
+            "r=abcd,s=AAAA,i=4294967297",
+            "r=abcd,s=?,i=4096",
+            "e=no",
+            "",
+        ] {
             assert!(scram.client_final(bad.as_bytes()).is_err(), "{bad}");
         }
     }

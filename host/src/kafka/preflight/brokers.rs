@@ -44,11 +44,20 @@ impl Brokers {
             .iter()
             .map(|broker| {
                 let host = broker.host.trim_matches(['[', ']']).to_owned();
-                (broker.node_id.0, Address { host, port: broker.port as u16 })
+                let port = u16::try_from(broker.port).map_err(|_| {
+                    let error = BrokerError::Other(format!(
+                        "says that broker {} has the port {}",
+                        broker.node_id.0, broker.port
+                    ));
+                    PreflightError::Broker { id: None, address: bootstrap.to_string(), error }
+                })?;
+                Ok((broker.node_id.0, Address { host, port }))
             })
-            .collect();
+            .collect::<Result<_, PreflightError>>()?;
         for some in addresses.chunks(AT_ONCE) {
-            for ((id, address), opened) in open_all(some, &checks.reach.security, token.as_ref()) {
+            let open =
+                |(_, address): &(i32, Address)| Connection::open(address, &checks.reach.security, token.as_ref());
+            for ((id, address), opened) in at_once(some.to_vec(), open) {
                 let connection = opened.map_err(|error| match error {
                     BrokerError::Unreachable(reason) => PreflightError::Advertised {
                         bootstrap: bootstrap.to_string(),
@@ -146,12 +155,18 @@ pub(super) fn about(connection: &Connection, topics: Option<&[&str]>) -> Metadat
 
 type Silent = Vec<(String, BrokerError)>;
 
-/// The first address that lets us in, and those before it. What is wrong with our settings is so everywhere: it is tried
-/// once.
+/// The first address that answers, logged in to, and those before it. All are greeted at once, so that silent ones take no
+/// longer than one of them; only one is logged in to. What is wrong with our settings is so everywhere.
 fn first(checks: &Checks<'_>, token: Option<&Token>) -> Result<(Connection, Silent), PreflightError> {
+    let security = &checks.reach.security;
+    let greeted = at_once(checks.reach.addresses.iter().collect(), |address| Connection::greet(address, security));
     let mut failed = Vec::new();
-    for address in checks.reach.addresses.iter() {
-        match Connection::open(address, &checks.reach.security, token) {
+    for (address, greeted) in greeted {
+        let entered = greeted.and_then(|mut connection| {
+            connection.log_in(security, token)?;
+            Ok(connection)
+        });
+        match entered {
             Ok(connection) => return Ok((connection, failed)),
             Err(error) if error.is_of_this_address() => failed.push((address.to_string(), error)),
             Err(error) => return Err(PreflightError::Broker { id: None, address: address.to_string(), error }),
@@ -165,26 +180,25 @@ fn hello(first: &mut Connection, security: &Security) -> Result<MetadataResponse
     let request = about(first, Some(&[]));
     first.ask(&request).map_err(|error| {
         let error = match error {
-            BrokerError::HangsUp if security.mechanism().is_none() && security.tls.is_none() => {
-                hung_up(first.address())
-            }
+            BrokerError::HangsUp if security.mechanism().is_none() => hung_up(first.address(), security),
             error => error,
         };
         PreflightError::Broker { id: None, address: first.address().to_string(), error }
     })
 }
 
-type Opened = ((i32, Address), Result<Connection, BrokerError>);
-
-fn open_all(addresses: &[(i32, Address)], security: &Security, token: Option<&Token>) -> Vec<Opened> {
+/// Does the same to all of these at once, and answers in their order.
+fn at_once<T: Sync, R: Send>(all: Vec<T>, each: impl Fn(&T) -> R + Sync) -> Vec<(T, R)> {
     std::thread::scope(|scope| {
-        let threads: Vec<_> = addresses
-            .iter()
-            .map(|(id, address)| ((*id, address.clone()), scope.spawn(|| Connection::open(address, security, token))))
-            .collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+        let each = &each;
+        let threads: Vec<_> = all.iter().map(|one| scope.spawn(move || each(one))).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, R>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        threads.into_iter().map(|(broker, thread)| (broker, join(thread))).collect()
+        threads.into_iter().map(join).collect::<Vec<_>>()
     })
+    .into_iter()
+    .zip(all)
+    .map(|(done, one)| (one, done))
+    .collect()
 }

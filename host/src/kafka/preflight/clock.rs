@@ -46,7 +46,8 @@ impl Clock {
 
 /// Asks; nothing where the cluster has no such controller, or does not tell this principal.
 pub(super) fn ask(brokers: &mut Brokers) -> Option<Clock> {
-    let all = (0..QUESTIONS).filter_map(|_| ask_once(brokers));
+    // one that goes unanswered is not asked again
+    let all = (0..QUESTIONS).map_while(|_| ask_once(brokers));
     all.min_by(|one, other| one.uncertain_ms.total_cmp(&other.uncertain_ms))
 }
 

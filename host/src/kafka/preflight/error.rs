@@ -121,11 +121,14 @@ impl PreflightError {
             }
             PreflightError::Broker { error, .. } => error.hint(),
             PreflightError::Librdkafka { .. } => {
-                "a setting may hold for librdkafka only: --dry-run lists all; -X debug=broker,security says more".into()
+                "a setting may mean something to librdkafka only: --dry-run lists all that are set".into()
             }
             PreflightError::Token(error) => error.hint(),
             PreflightError::Advertised { .. } => {
                 "set advertised.listeners of that broker to an address that this machine reaches, or make the name resolve here".into()
+            }
+            PreflightError::Denied { principal, .. } if !principal.starts_with("User:") => {
+                "who may change the cluster's rights: kafka-acls with the principal that the token names; on Amazon MSK, an IAM policy".into()
             }
             PreflightError::Denied { principal, operation, resource, broker } => format!(
                 "who may change the cluster's rights: kafka-acls --bootstrap-server {broker} --add --allow-principal \"{principal}\" --operation {operation:?} {}",

@@ -25,11 +25,18 @@ const NO_COORDINATOR_YET: i16 = 15;
 const NOT_COORDINATOR: i16 = 16;
 const GROUP_DENIED: i16 = 30;
 
-pub(super) fn check(brokers: &mut Brokers, groups: &[String]) -> Result<(), PreflightError> {
-    groups.iter().try_for_each(|group| check_one(brokers, group))
+/// Answers those of which the brokers said that they may be read with.
+pub(super) fn check(brokers: &mut Brokers, groups: &[String]) -> Result<Vec<String>, PreflightError> {
+    let mut allowed = Vec::new();
+    for group in groups {
+        if check_one(brokers, group)? {
+            allowed.push(group.clone());
+        }
+    }
+    Ok(allowed)
 }
 
-fn check_one(brokers: &mut Brokers, group: &str) -> Result<(), PreflightError> {
+fn check_one(brokers: &mut Brokers, group: &str) -> Result<bool, PreflightError> {
     let until = Instant::now() + COORDINATOR;
     let (principal, resource) = (brokers.principal.clone(), Resource::Group(group.to_owned()));
     loop {

@@ -8,8 +8,11 @@ use rdkafka::config::{ClientConfig, FromClientConfigAndContext, RDKafkaLogLevel}
 use rdkafka::error::KafkaError;
 use rdkafka::producer::{BaseProducer, DeliveryResult, Producer, ProducerContext};
 
+use rdkafka_sys::bindings as rd;
+use rdkafka_sys::types::RDKafkaRespErr::{self, RD_KAFKA_RESP_ERR_NO_ERROR};
+
 use super::PreflightError;
-use crate::kafka::{ClientSettings, Reach};
+use crate::kafka::{ClientSettings, Code, Reach};
 use crate::plan;
 
 /// How long the cluster may take to answer.
@@ -73,17 +76,36 @@ pub(super) fn agrees(reach: &Reach) -> Result<(), PreflightError> {
     }
     let until = Instant::now() + ANSWER;
     loop {
-        let error = match asker.client().fetch_metadata(None, ASK) {
-            Ok(_) => return Ok(()),
-            Err(error) => error,
-        };
+        let left = until.saturating_duration_since(Instant::now());
+        // SAFETY: the handle is live.
+        let code = unsafe { cluster_answers(asker.client().native_ptr(), left.min(ASK)) };
         listener.listen(&asker);
-        if Instant::now() >= until || !is_worth_waiting(&error) {
+        if code == RD_KAFKA_RESP_ERR_NO_ERROR {
+            return Ok(());
+        }
+        let is_fatal = !listener.complaints().is_empty() && left < ANSWER - ASK;
+        if is_fatal || left <= ASK {
             let heard = listener.complaints().clone();
             let told: Vec<_> = heard.into_iter().filter(|text| !text.ends_with("brokers are down")).collect();
-            let complaints = if told.is_empty() { vec![error.to_string()] } else { told };
+            let complaints = if told.is_empty() { vec![Code(code as i32).text()] } else { told };
             return Err(PreflightError::Librdkafka { addresses: reach.bootstrap(), complaints });
         }
+    }
+}
+
+/// Asks for the brokers, and for no topic: a cluster may have many.
+///
+/// # Safety
+/// `rk` is live.
+unsafe fn cluster_answers(rk: *mut rd::rd_kafka_t, limit: Duration) -> RDKafkaRespErr {
+    let mut metadata = std::ptr::null();
+    // SAFETY: as the caller says; what comes back is freed once.
+    unsafe {
+        let code = rd::rd_kafka_metadata(rk, 0, std::ptr::null_mut(), &mut metadata, limit.as_millis() as i32);
+        if code == RD_KAFKA_RESP_ERR_NO_ERROR {
+            rd::rd_kafka_metadata_destroy(metadata);
+        }
+        code
     }
 }
 
@@ -101,9 +123,4 @@ fn config(bootstrap: &str, settings: &ClientSettings) -> ClientConfig {
 fn is_of_the_way(name: &str) -> bool {
     plan::is_of_the_connection(name)
         || ["socket.", "broker.address.", "client.id", "client.dns", "resolve."].iter().any(|p| name.starts_with(p))
-}
-
-fn is_worth_waiting(error: &KafkaError) -> bool {
-    use rdkafka::types::RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure, OperationTimedOut};
-    matches!(error, KafkaError::MetadataFetch(BrokerTransportFailure | OperationTimedOut | AllBrokersDown))
 }

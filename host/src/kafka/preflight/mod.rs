@@ -26,8 +26,8 @@ pub use rights::{Operation, Resource};
 pub struct Checks<'a> {
     /// The way to the cluster.
     pub reach: &'a Reach,
-    /// The settings that hold for every client, as the plan has them.
-    pub settings: &'a ClientSettings,
+    /// The settings of each flow's clients, as the plan has them.
+    pub settings: &'a [ClientSettings],
     /// The topics that will be written to or read.
     pub topics: &'a [Topic],
     /// The consumer groups that will be joined.
@@ -103,6 +103,12 @@ pub struct TopicFacts {
 }
 
 impl TopicFacts {
+    /// Whether the brokers said all that the plan needs to know.
+    fn tells_rights(&self, topic: &Topic) -> bool {
+        let wanted = usize::from(topic.produce) + usize::from(topic.consume);
+        self.partitions == 0 || self.rights.len() == wanted
+    }
+
     /// A record without a key would be refused.
     pub fn is_compacted(&self) -> bool {
         self.config.get("cleanup.policy").is_some_and(|policy| policy.split(',').any(|p| p.trim() == "compact"))
@@ -127,7 +133,12 @@ pub fn preflight(checks: &Checks<'_>) -> Result<Cluster, PreflightError> {
         warnings.extend(topics::other_config(topic, facts));
         warnings.extend(sizes::check(topic, facts, checks.settings)?);
     }
-    groups::check(&mut brokers, checks.groups)?;
+    let groups = groups::check(&mut brokers, checks.groups)?;
+    let told = facts.iter().zip(checks.topics).all(|(facts, topic)| facts.tells_rights(topic));
+    if !told || groups.len() < checks.groups.len() {
+        warnings
+            .push("the brokers don't tell rights, as those of Kafka 2.3 and newer do: they show in the load".into());
+    }
     let clock = clock::ask(&mut brokers);
     warnings.extend(clock.as_ref().and_then(Clock::warning));
     librdkafka::agrees(checks.reach)?;
@@ -138,7 +149,7 @@ pub fn preflight(checks: &Checks<'_>) -> Result<Cluster, PreflightError> {
         security: access,
         clock,
         topics: facts,
-        groups: checks.groups.to_vec(),
+        groups,
         warnings,
     })
 }

@@ -16,10 +16,10 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether the bits allow it; a broker that does not tell allows it for now.
-    pub(super) fn is_in(self, bits: i32) -> bool {
+    /// Whether the bits allow it; nothing where the broker does not tell.
+    pub(super) fn is_in(self, bits: i32) -> Option<bool> {
         const NOT_TOLD: i32 = i32::MIN;
-        bits == NOT_TOLD || bits & (1 << (self as i32)) != 0
+        (bits != NOT_TOLD).then_some(bits & (1 << (self as i32)) != 0)
     }
 }
 
@@ -51,18 +51,18 @@ impl std::fmt::Display for Resource {
     }
 }
 
-/// Refuses what the bits do not allow.
+/// Refuses what the bits do not allow; answers whether the broker said that it is allowed.
 pub(super) fn check(
     bits: i32,
     operation: Operation,
     principal: &str,
     resource: Resource,
     broker: &str,
-) -> Result<(), PreflightError> {
-    if operation.is_in(bits) {
-        return Ok(());
+) -> Result<bool, PreflightError> {
+    match operation.is_in(bits) {
+        Some(false) => Err(denied(operation, principal, resource, broker)),
+        told => Ok(told.is_some()),
     }
-    Err(denied(operation, principal, resource, broker))
 }
 
 pub(super) fn denied(operation: Operation, principal: &str, resource: Resource, broker: &str) -> PreflightError {
@@ -77,8 +77,12 @@ mod tests {
     fn bits_are_those_of_kafkas_operations() {
         // READ, WRITE and DESCRIBE
         let bits = 1 << 3 | 1 << 4 | 1 << 8;
-        assert!(Operation::Read.is_in(bits) && Operation::Write.is_in(bits) && Operation::Describe.is_in(bits));
-        assert!(!Operation::Create.is_in(bits) && !Operation::Write.is_in(1 << 8) && !Operation::Write.is_in(0));
-        assert!(Operation::Write.is_in(i32::MIN));
+        for operation in [Operation::Read, Operation::Write, Operation::Describe] {
+            assert_eq!(operation.is_in(bits), Some(true));
+        }
+        assert_eq!(Operation::Create.is_in(bits), Some(false));
+        assert_eq!(Operation::Write.is_in(1 << 8), Some(false));
+        assert_eq!(Operation::Write.is_in(0), Some(false));
+        assert_eq!(Operation::Write.is_in(i32::MIN), None);
     }
 }

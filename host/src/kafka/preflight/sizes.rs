@@ -15,7 +15,7 @@ const DEFAULT: u64 = 1_000_000;
 pub(super) fn check(
     topic: &Topic,
     seen: &TopicFacts,
-    settings: &ClientSettings,
+    settings: &[ClientSettings],
 ) -> Result<Option<String>, PreflightError> {
     let bytes = |text: Option<&String>| text.and_then(|text| text.parse::<u64>().ok());
     let Some(limit) = bytes(seen.config.get(TOPICS)).filter(|_| topic.produce) else { return Ok(None) };
@@ -31,9 +31,10 @@ pub(super) fn check(
             topic.name
         )
     };
-    let set = bytes(settings.get(CLIENTS)).filter(|set| *set > limit).map(|set| warn(CLIENTS, set));
+    let most = |name: &str| settings.iter().filter_map(|flow| bytes(flow.get(name))).max();
+    let set = most(CLIENTS).filter(|set| *set > limit).map(|set| warn(CLIENTS, set));
     Ok(set.or_else(|| {
-        let batch = bytes(settings.get(BATCH)).unwrap_or(DEFAULT);
+        let batch = most(BATCH).unwrap_or(DEFAULT);
         (batch > limit).then(|| warn(BATCH, batch))
     }))
 }

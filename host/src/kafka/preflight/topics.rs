@@ -17,8 +17,11 @@ use crate::plan::{Topic, nearest};
 
 /// How long a topic just created may take to be known to every broker.
 const SPREAD: Duration = Duration::from_secs(20);
-/// How long the cluster may take to create one.
-const CREATE_MS: i32 = 10_000;
+/// How long the cluster may take to create one, and its answer to come.
+const CREATE: Duration = Duration::from_secs(10);
+const CREATE_ANSWER: Duration = Duration::from_secs(13);
+/// A topic that somebody has just created, or whose leader moves, gets this long.
+const SETTLE: Duration = Duration::from_secs(1);
 
 const NONE: i16 = 0;
 const UNKNOWN_TOPIC: i16 = 3;
@@ -35,10 +38,12 @@ const WANTED: [&str; 5] =
 
 /// The topic, which may have to be created (`really`, or only tried); the plan's rights to it are there.
 pub(super) fn ensure(brokers: &mut Brokers, topic: &Topic, really: bool) -> Result<TopicFacts, PreflightError> {
-    let seen = look(brokers, &topic.name)?;
+    let seen = look_twice(brokers, topic)?;
     let (seen, created) = match seen.error_code {
         NONE | LEADER_NOT_AVAILABLE => (seen, false),
         UNKNOWN_TOPIC if topic.partitions.is_some() => {
+            // a broker tells the rights to a topic that is not there yet, too
+            allowed(brokers, topic, &seen)?;
             create(brokers, topic, really)?;
             if !really {
                 return Ok(to_come(topic));
@@ -46,21 +51,11 @@ pub(super) fn ensure(brokers: &mut Brokers, topic: &Topic, really: bool) -> Resu
             await_everywhere(brokers, topic)?;
             (look(brokers, &topic.name)?, true)
         }
-        UNKNOWN_TOPIC => return Err(missing(brokers, topic)?),
+        UNKNOWN_TOPIC => return Err(missing(brokers, topic)),
         TOPIC_DENIED => return Err(denied(brokers, Operation::Describe, topic)),
         code => return Err(unusable(topic, Code(code.into()).text())),
     };
-    let mut allowed = Vec::new();
-    for (wanted, operation, word) in
-        [(topic.produce, Operation::Write, "write"), (topic.consume, Operation::Read, "read")]
-    {
-        if wanted {
-            let (principal, broker) = (brokers.principal.clone(), brokers.any().1.address().to_string());
-            let resource = Resource::Topic(topic.name.clone());
-            rights::check(seen.topic_authorized_operations, operation, &principal, resource, &broker)?;
-            allowed.push(word);
-        }
-    }
+    let allowed = allowed(brokers, topic, &seen)?;
     let leaderless: Vec<String> =
         seen.partitions.iter().filter(|p| p.leader_id.0 < 0).map(|p| p.partition_index.to_string()).collect();
     if !leaderless.is_empty() {
@@ -74,6 +69,27 @@ pub(super) fn ensure(brokers: &mut Brokers, topic: &Topic, really: bool) -> Resu
         rights: allowed,
         config: BTreeMap::new(),
     })
+}
+
+/// What the plan will do with the topic, as far as the broker says that this principal may.
+fn allowed(
+    brokers: &mut Brokers,
+    topic: &Topic,
+    seen: &MetadataResponseTopic,
+) -> Result<Vec<&'static str>, PreflightError> {
+    let mut allowed = Vec::new();
+    for (wanted, operation, word) in
+        [(topic.produce, Operation::Write, "write"), (topic.consume, Operation::Read, "read")]
+    {
+        if wanted {
+            let (principal, broker) = (brokers.principal.clone(), brokers.any().1.address().to_string());
+            let resource = Resource::Topic(topic.name.clone());
+            if rights::check(seen.topic_authorized_operations, operation, &principal, resource, &broker)? {
+                allowed.push(word);
+            }
+        }
+    }
+    Ok(allowed)
 }
 
 /// Fills in what matters of each topic's configuration; it stays empty where it is not told, for want of a right or of
@@ -121,6 +137,24 @@ pub(super) fn other_config(topic: &Topic, seen: &TopicFacts) -> Vec<String> {
     other.collect()
 }
 
+/// Looks again for a moment where that may help: at a topic that is not there and not ours to create, and at a partition
+/// without a leader.
+fn look_twice(brokers: &mut Brokers, topic: &Topic) -> Result<MetadataResponseTopic, PreflightError> {
+    let until = Instant::now() + SETTLE;
+    loop {
+        let seen = look(brokers, &topic.name)?;
+        let settled = match seen.error_code {
+            NONE => seen.partitions.iter().all(|partition| partition.leader_id.0 >= 0),
+            UNKNOWN_TOPIC => topic.partitions.is_some(),
+            code => code != LEADER_NOT_AVAILABLE,
+        };
+        if settled || Instant::now() >= until {
+            return Ok(seen);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 fn look(brokers: &mut Brokers, name: &str) -> Result<MetadataResponseTopic, PreflightError> {
     let (id, connection) = brokers.any();
     look_at(id, connection, name)
@@ -141,16 +175,17 @@ fn look_at(
         .unwrap_or_else(|| MetadataResponseTopic::default().with_error_code(UNKNOWN_TOPIC)))
 }
 
-fn missing(brokers: &mut Brokers, topic: &Topic) -> Result<PreflightError, PreflightError> {
-    let (id, connection) = brokers.any();
+fn missing(brokers: &mut Brokers, topic: &Topic) -> PreflightError {
+    let (_, connection) = brokers.any();
     let request = about(connection, None);
-    let all = ask((id, connection), &request)?;
-    let names: Vec<String> = all.topics.iter().filter_map(|topic| Some(topic.name.as_ref()?.to_string())).collect();
-    Ok(PreflightError::MissingTopic {
+    // a cluster with so many topics that it takes too long gets no help with the spelling
+    let all = connection.ask(&request).map(|answer| answer.topics).unwrap_or_default();
+    let names: Vec<String> = all.iter().filter_map(|topic| Some(topic.name.as_ref()?.to_string())).collect();
+    PreflightError::MissingTopic {
         name: topic.name.clone(),
         key: topic.key.clone(),
         nearest: nearest(&topic.name, names.iter().map(String::as_str)).map(str::to_owned),
-    })
+    }
 }
 
 fn create(brokers: &mut Brokers, topic: &Topic, really: bool) -> Result<(), PreflightError> {
@@ -164,9 +199,12 @@ fn create(brokers: &mut Brokers, topic: &Topic, really: bool) -> Result<(), Pref
         .with_num_partitions(topic.partitions.map_or(-1, |count| count as i32))
         .with_replication_factor(topic.replication.map_or(-1, |count| count as i16))
         .with_configs(topic.config.iter().map(config).collect());
-    let request =
-        CreateTopicsRequest::default().with_topics(vec![new]).with_timeout_ms(CREATE_MS).with_validate_only(!really);
-    let answer = ask(brokers.controller(), &request)?;
+    let request = CreateTopicsRequest::default()
+        .with_topics(vec![new])
+        .with_timeout_ms(CREATE.as_millis() as i32)
+        .with_validate_only(!really);
+    let (id, connection) = brokers.controller();
+    let answer = connection.ask_within(&request, CREATE_ANSWER).map_err(|error| failed(id, connection, error))?;
     let Some(result) = answer.topics.first() else { return Ok(()) };
     match result.error_code {
         NONE | ALREADY_EXISTS => Ok(()),

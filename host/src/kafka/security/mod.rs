@@ -88,16 +88,19 @@ impl Security {
         Some(self.sasl.as_ref()?.mechanism())
     }
 
-    /// Whether a certificate of our own is shown to the brokers.
-    pub(super) fn shows_certificate(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.subject().is_some())
+    /// Whose certificate is shown to the brokers.
+    pub(super) fn subject(&self) -> Option<String> {
+        self.tls.as_ref().and_then(Tls::subject).map(str::to_owned)
     }
 
     /// Who the brokers take us for, unless they map names to others.
     pub fn principal(&self, token: Option<&Token>) -> String {
         let name = match (&self.sasl, &self.tls) {
             (Some(Sasl::Plain(login) | Sasl::Scram(_, login)), _) => login.user.as_str(),
-            (Some(Sasl::Token(..)), _) => token.map_or("?", |token| &token.principal),
+            (Some(Sasl::Token(..)), _) => match token.and_then(|token| token.principal.as_deref()) {
+                Some(name) => name,
+                None => return "the token's principal".into(),
+            },
             (None, Some(tls)) => tls.subject().unwrap_or(ANONYMOUS),
             (None, None) => ANONYMOUS,
         };
@@ -109,6 +112,7 @@ const MECHANISM: &str = "sasl.mechanisms";
 const OAUTHBEARER: &str = "OAUTHBEARER";
 const MSK_IAM: &str = "AWS_MSK_IAM";
 const ANONYMOUS: &str = "ANONYMOUS";
+const EXTENSIONS: &str = "sasl.oauthbearer.extensions";
 const TOKEN_FILE: &str = "sasl.oauthbearer.token.file";
 const TOKEN_COMMAND: &str = "sasl.oauthbearer.token.command";
 
@@ -152,12 +156,10 @@ impl Sasl {
 
 /// Where a token of OAUTHBEARER comes from.
 fn source(settings: &ClientSettings) -> Result<Source, SecurityError> {
-    for (setting, value) in [("sasl.oauthbearer.method", "oidc"), ("enable.sasl.oauthbearer.unsecure.jwt", "true")] {
-        if settings.get(setting).is_some_and(|set| set == value) {
-            let problem = "tokens come from a file or a command here";
-            let hint = format!("give {TOKEN_COMMAND}: a command that prints a token, such as one with curl");
-            return Err(SecurityError::new(setting, problem, hint));
-        }
+    const UNSECURED: &str = "enable.sasl.oauthbearer.unsecure.jwt";
+    if settings.get(UNSECURED).is_some_and(|set| set == "true") {
+        let hint = format!("give {TOKEN_COMMAND}: a command that prints a token, signed or not");
+        return Err(SecurityError::new(UNSECURED, "tokens come from a file or a command here", hint));
     }
     match (settings.get(TOKEN_FILE), settings.get(TOKEN_COMMAND)) {
         (Some(file), None) => Ok(Source::File(PathBuf::from(file))),
@@ -175,11 +177,15 @@ fn source(settings: &ClientSettings) -> Result<Source, SecurityError> {
 
 /// `name=value,name=value`.
 fn extensions(settings: &ClientSettings) -> Result<Vec<(String, String)>, SecurityError> {
-    const SETTING: &str = "sasl.oauthbearer.extensions";
-    let Some(text) = settings.get(SETTING) else { return Ok(Vec::new()) };
+    let Some(text) = settings.get(EXTENSIONS) else { return Ok(Vec::new()) };
     let pair = |pair: &str| pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
     let pairs: Option<Vec<_>> = text.split(',').filter(|pair| !pair.is_empty()).map(pair).collect();
-    pairs.ok_or_else(|| SecurityError::new(SETTING, "it can't be read", "write name=value,name=value"))
+    // RFC 7628, 3.1
+    let is_name = |name: &str| name != "auth" && !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphabetic());
+    let pairs = pairs.filter(|pairs| pairs.iter().all(|(name, _)| is_name(name)));
+    pairs.ok_or_else(|| {
+        SecurityError::new(EXTENSIONS, "it can't be read", "write name=value,name=value, with names of letters")
+    })
 }
 
 impl Login {

@@ -1,6 +1,7 @@
 //! Certificates and keys: read from PEM and PKCS#12, in files and in settings. Java's JKS is told apart and refused.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use openssl::error::ErrorStack;
@@ -42,9 +43,14 @@ fn find(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
+/// Larger than any certificates.
+const MOST_BYTES: u64 = 16 << 20;
+
 /// A file that a setting names.
 pub(super) fn read(setting: &'static str, path: &str) -> Result<Vec<u8>, SecurityError> {
-    fs::read(path).map_err(|error| {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+    read.map(|_| bytes).map_err(|error| {
         let hint = if Path::new(path).is_absolute() {
             "name a file that khost may read"
         } else {
@@ -139,7 +145,10 @@ pub(super) fn pkcs12(
         Err(error) => {
             let text = words(&error);
             let hint = if text.contains("mac verify") {
-                format!("is {password_setting} the store's?")
+                match password {
+                    Some(_) => format!("is {password_setting} the store's?"),
+                    None => format!("give its password as {password_setting}"),
+                }
             } else if text.contains("unsupported") {
                 "its encryption is too old for OpenSSL 3: export it again with a newer keytool or openssl".into()
             } else {
@@ -153,7 +162,7 @@ pub(super) fn pkcs12(
 /// OpenSSL's own words, the last first.
 pub(super) fn words(error: &ErrorStack) -> String {
     let reasons: Vec<&str> = error.errors().iter().rev().filter_map(|error| error.reason()).take(2).collect();
-    if reasons.is_empty() { "OpenSSL does not say why".into() } else { reasons.join(", ") }
+    if reasons.is_empty() { "OpenSSL does not take it".into() } else { reasons.join(", ") }
 }
 
 #[cfg(test)]

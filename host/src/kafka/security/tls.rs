@@ -1,16 +1,21 @@
 //! TLS as the settings say, for khost's own questions to brokers: the same OpenSSL that librdkafka uses, asked for reasons.
 
-use std::net::{IpAddr, TcpStream};
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
-use openssl::ssl::{HandshakeError, Ssl, SslContext, SslContextBuilder, SslMethod, SslStream, SslVerifyMode};
+use openssl::ssl::{
+    HandshakeError, Ssl, SslContext, SslContextBuilder, SslFiletype, SslMethod, SslStream, SslVerifyMode,
+};
+use openssl::x509::store::X509Lookup;
+use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::{X509, X509NameRef, X509Ref, X509StoreContextRef};
 
 use super::stores::{self, Identity, words};
 use super::{ClientSettings, SecurityError};
+use crate::kafka::connection::Timed;
 
 /// What every connection of a run has in common.
 pub(in crate::kafka) struct Tls {
@@ -26,7 +31,14 @@ pub(in crate::kafka) enum TlsError {
     /// The broker's certificate does not convince.
     Certificate(Box<BadCertificate>),
     /// The broker sent an alert.
-    Alert(String),
+    Alert {
+        /// Whether it is about our certificate.
+        about_certificate: bool,
+        /// TLS's name for it.
+        name: String,
+    },
+    /// The host is an IPv6 address: librdkafka looks for it in brackets in the certificate, where it never is.
+    Ipv6,
     /// What answers does not speak TLS, or hangs up.
     NoTls,
     /// Nothing came in time.
@@ -75,8 +87,11 @@ const UNTRUSTED: [i32; 6] = [2, 18, 19, 20, 21, 27];
 const NOT_YET_VALID: i32 = 9;
 const EXPIRED: i32 = 10;
 const OTHER_HOST: [i32; 2] = [62, 64];
-/// Of OpenSSL's reasons, those of an alert begin here (SSL_AD_REASON_OFFSET).
-const FIRST_ALERT: i32 = 1000;
+/// Of OpenSSL's reasons, those of an alert are its number behind this (SSL_AD_REASON_OFFSET).
+const ALERTS: i32 = 1000;
+/// Alerts about a certificate: bad, unsupported, revoked, expired, unknown; of an unknown authority; access denied;
+/// required (RFC 8446, 6).
+const CERTIFICATE_ALERTS: [i32; 8] = [42, 43, 44, 45, 46, 48, 49, 116];
 
 impl Tls {
     /// Reads certificates and keys, and answers what librdkafka is to be given in place of khost's own settings.
@@ -118,6 +133,19 @@ impl Tls {
                 })?;
             }
         }
+        if let Some(path) = get("ssl.crl.location") {
+            const SETTING: &str = "ssl.crl.location";
+            let store = context.cert_store_mut();
+            let loaded =
+                store.add_lookup(X509Lookup::file()).and_then(|lookup| lookup.load_crl_file(path, SslFiletype::PEM));
+            loaded.and_then(|_| store.set_flags(X509VerifyFlags::CRL_CHECK)).map_err(|error| {
+                SecurityError::new(
+                    SETTING,
+                    format!("{path}: {}", words(&error)),
+                    "name a list of revoked certificates in PEM",
+                )
+            })?;
+        }
         let verify = get("enable.ssl.certificate.verification") != Some("false");
         let verify_host = get("ssl.endpoint.identification.algorithm") != Some("none");
         Ok((Tls { context: context.build(), verify, verify_host, subject }, instead))
@@ -129,7 +157,10 @@ impl Tls {
     }
 
     /// Shakes hands on a connection to `host`.
-    pub(in crate::kafka) fn connect(&self, host: &str, stream: TcpStream) -> Result<SslStream<TcpStream>, TlsError> {
+    pub(in crate::kafka) fn connect(&self, host: &str, stream: Timed) -> Result<SslStream<Timed>, TlsError> {
+        if self.verify && self.verify_host && host.parse::<Ipv6Addr>().is_ok() {
+            return Err(TlsError::Ipv6);
+        }
         let bad = Arc::new(Mutex::new(None));
         let ssl = self.prepare(host, Arc::clone(&bad)).map_err(|error| TlsError::Other(words(&error)))?;
         ssl.connect(stream).map_err(|error| {
@@ -181,10 +212,11 @@ impl TlsError {
             };
         }
         let Some(stack) = error.ssl_error() else { return TlsError::NoTls };
-        if let Some(alert) = stack.errors().iter().find(|error| error.reason_code() > FIRST_ALERT) {
+        if let Some(alert) = stack.errors().iter().find(|error| error.reason_code() > ALERTS) {
             let words = alert.reason().unwrap_or("an alert");
             let name = words.rsplit_once("alert ").map_or(words, |(_, name)| name);
-            return TlsError::Alert(name.to_owned());
+            let about_certificate = CERTIFICATE_ALERTS.contains(&(alert.reason_code() - ALERTS));
+            return TlsError::Alert { about_certificate, name: name.to_owned() };
         }
         let text = words(stack);
         let none = ["wrong version number", "unexpected eof", "packet length too long", "bad record type", "not ssl"];
@@ -250,6 +282,8 @@ fn trust(
         trusted = Some((SETTING, all));
     }
     let Some((setting, certificates)) = trusted else {
+        // the same that librdkafka then looks for
+        instead.insert("ssl.ca.location".into(), "probe".into());
         let found = openssl_probe::probe();
         let folder = found.cert_dir.first().map(|folder| folder.as_path());
         if found.cert_file.is_some() || folder.is_some() {
@@ -307,7 +341,8 @@ fn pem(certificates: &[X509]) -> String {
     texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
 }
 
-/// A name as Java's X500Principal writes it, the last part first: `CN=alice,O=khost`.
+/// A name as Java's X500Principal writes it (RFC 2253), the last part first: `CN=alice,O=khost`. What that has no short
+/// name for is written in OpenSSL's.
 fn name(name: &X509NameRef) -> String {
     let part = |entry: &openssl::x509::X509NameEntryRef| {
         let key = match entry.object().nid() {
@@ -319,12 +354,25 @@ fn name(name: &X509NameRef) -> String {
             Nid::COUNTRYNAME => "C",
             other => other.short_name().unwrap_or("?"),
         };
-        let value = entry.data().to_string().unwrap_or_default();
-        format!("{key}={value}")
+        format!("{key}={}", escaped(&entry.data().to_string().unwrap_or_default()))
     };
     let mut parts: Vec<String> = name.entries().map(part).collect();
     parts.reverse();
     parts.join(",")
+}
+
+/// RFC 2253, 2.4.
+fn escaped(value: &str) -> String {
+    let last = value.chars().count().saturating_sub(1);
+    let mut text = String::new();
+    for (at, c) in value.chars().enumerate() {
+        let special = matches!(c, ',' | '+' | '"' | '\\' | '<' | '>' | ';');
+        if special || (at == 0 && matches!(c, '#' | ' ')) || (at == last && c == ' ') {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
 }
 
 /// The hosts that a certificate is for.
@@ -339,4 +387,16 @@ fn hosts(certificate: &X509Ref) -> Vec<String> {
         _ => None,
     };
     names.iter().filter_map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped_as_java_does() {
+        assert_eq!(escaped("Acme, Inc."), "Acme\\, Inc.");
+        assert_eq!(escaped(" a "), "\\ a\\ ");
+        assert_eq!(escaped("#1 \"x\""), "\\#1 \\\"x\\\"");
+    }
 }

@@ -21,6 +21,8 @@ pub(super) fn run(command: &str, limit: Duration) -> Result<Token, TokenError> {
     let until = Instant::now() + limit;
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    // SAFETY: between fork and exec only a system call is made.
+    unsafe { shell.pre_exec(end_with_khost) };
     let mut running = Running { child: shell.spawn().map_err(TokenError::Run)?, reaped: false };
     let printed = reader(running.child.stdout.take().expect("it is piped")).map_err(TokenError::Run)?;
     let said = reader(running.child.stderr.take().expect("it is piped")).map_err(TokenError::Run)?;
@@ -38,6 +40,15 @@ pub(super) fn run(command: &str, limit: Duration) -> Result<Token, TokenError> {
     let line = printed.split(|byte| *byte == b'\n').next().unwrap_or_default();
     jwt::token(line, SystemTime::now())
         .map_err(|refusal| TokenError::Refused { from: "the token command".into(), refusal })
+}
+
+/// Has this process end when the thread that started it does: a signal that ends khost leaves no command behind.
+fn end_with_khost() -> io::Result<()> {
+    // SAFETY: it only says which signal this process gets.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// A command in a process group of its own, which ends with it.

@@ -10,8 +10,6 @@ use super::{MOST_BYTES, Refusal, Token};
 
 /// How long a token is taken to live that does not tell: an opaque one, or a JWT without `exp`.
 const UNTOLD: Duration = Duration::from_secs(5 * 60);
-/// Whom such a token speaks for.
-const SOMEBODY: &str = "khost";
 /// The end of the year 9999, in seconds: no date beyond it can be shown, or counted in microseconds.
 const LAST_SECOND: f64 = 253_402_300_799.0;
 
@@ -26,7 +24,7 @@ pub(super) fn token(text: &[u8], now: SystemTime) -> Result<Token, Refusal> {
     }
     let principal = claims.as_ref().and_then(|claims| claims.get("sub")?.as_str()).filter(|sub| !sub.is_empty());
     // it goes to librdkafka as a C string
-    let principal = principal.unwrap_or(SOMEBODY).replace('\0', "");
+    let principal = principal.map(|sub| sub.replace('\0', ""));
     Ok(Token { value: value.into(), expires, principal, extensions: Vec::new() })
 }
 
@@ -87,7 +85,7 @@ mod tests {
     fn a_jwt_tells_its_end_and_its_subject() {
         let text = unsigned(r#"{"sub":"alice","exp":1600.5,"iat":1}"#);
         let token = read(&text).unwrap();
-        assert_eq!((token.expires, token.principal.as_str()), (at(1600.5), "alice"));
+        assert_eq!((token.expires, token.principal.as_deref()), (at(1600.5), Some("alice")));
         assert_eq!(token.value(), text);
         assert!(token.extensions.is_empty());
     }
@@ -107,7 +105,7 @@ mod tests {
         ];
         for text in made {
             let token = read(text).unwrap();
-            assert_eq!((token.expires, token.principal.as_str()), (at(1_300.0), "khost"), "{text}");
+            assert_eq!((token.expires, token.principal.as_deref()), (at(1_300.0), None), "{text}");
         }
     }
 
@@ -152,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_subject_is_a_c_string() {
-        assert_eq!(read(&unsigned(r#"{"sub":"a\u0000b"}"#)).unwrap().principal, "ab");
-        assert_eq!(read(&unsigned(r#"{"sub":""}"#)).unwrap().principal, "khost");
+        assert_eq!(read(&unsigned(r#"{"sub":"a\u0000b"}"#)).unwrap().principal.as_deref(), Some("ab"));
+        assert_eq!(read(&unsigned(r#"{"sub":""}"#)).unwrap().principal, None);
     }
 }

@@ -16,6 +16,9 @@ use crate::kafka::wire::owned;
 /// How often the clock is looked at: it may be set, and a machine may sleep.
 const LOOK: Duration = Duration::from_secs(10);
 
+/// librdkafka wants a name; brokers read it from the token.
+const SOMEBODY: &str = "khost";
+
 /// Where clients get their tokens. Its thread ends with it.
 pub struct Keeper(Arc<Shared>);
 
@@ -193,7 +196,7 @@ impl Shared {
 /// `rk` is live.
 unsafe fn set(rk: *mut rd::rd_kafka_t, token: &Token) -> Result<(), TokenError> {
     let c_string = |text: &str| CString::new(text).map_err(|_| TokenError::Client("it holds a NUL character".into()));
-    let (value, principal) = (c_string(&token.value)?, c_string(&token.principal)?);
+    let (value, principal) = (c_string(&token.value)?, c_string(token.principal.as_deref().unwrap_or(SOMEBODY))?);
     let mut extensions = Vec::new();
     for (name, value) in &token.extensions {
         extensions.extend([c_string(name)?, c_string(value)?]);
@@ -230,7 +233,7 @@ mod tests {
     use crate::kafka::token::{Refusal, jwt};
 
     fn token(value: &str, expires: SystemTime) -> Token {
-        Token { value: value.into(), expires, principal: "alice".into(), extensions: Vec::new() }
+        Token { value: value.into(), expires, principal: Some("alice".into()), extensions: Vec::new() }
     }
 
     fn refused() -> TokenError {

@@ -1,6 +1,5 @@
 //! Tokens for SASL/OAUTHBEARER: where they come from (a file, a command, AWS), how long they live, and how clients get the
-//! next one. A token endpoint (OIDC) is not
-//! asked: librdkafka is built without an HTTP client; a command can.
+//! next one. A token endpoint (OIDC) is not asked: librdkafka is built without an HTTP client, and a command can.
 
 mod command;
 mod due;
@@ -29,8 +28,8 @@ pub struct Token {
     value: String,
     /// From when on no broker takes it.
     pub expires: SystemTime,
-    /// Whom it speaks for; librdkafka wants to know, brokers read it from the token.
-    pub principal: String,
+    /// Whom it speaks for, where that can be read from it.
+    pub principal: Option<String>,
     /// SASL extensions: names (letters only) and values.
     pub extensions: Vec<(String, String)>,
 }
@@ -98,8 +97,12 @@ mod tests {
     #[test]
     fn a_token_is_not_shown() {
         let extensions = vec![("traceId".to_owned(), "secret-too".to_owned())];
-        let token =
-            Token { value: "secret".into(), expires: SystemTime::UNIX_EPOCH, principal: "alice".into(), extensions };
+        let token = Token {
+            value: "secret".into(),
+            expires: SystemTime::UNIX_EPOCH,
+            principal: Some("alice".into()),
+            extensions,
+        };
         let shown = format!("{token:?} {token:#?}");
         assert!(shown.contains("alice") && shown.contains("traceId"), "{shown}");
         assert!(!shown.contains("secret"), "{shown}");

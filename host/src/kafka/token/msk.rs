@@ -15,8 +15,6 @@ use aws_msk_iam_sasl_signer::generate_auth_token_from_credentials_provider;
 
 use super::{MskIam, Refusal, Token, TokenError, region};
 
-/// Brokers read the principal from the token.
-const PRINCIPAL: &str = "msk-iam";
 /// What a role's session is called where nothing is set.
 const SESSION: &str = "khost";
 
@@ -72,7 +70,7 @@ async fn token(region: Region, credentials: Credentials) -> Result<Token, TokenE
             refusal: Refusal::Expired { at: expires },
         });
     }
-    Ok(Token { value, expires, principal: PRINCIPAL.into(), extensions: Vec::new() })
+    Ok(Token { value, expires, principal: None, extensions: Vec::new() })
 }
 
 fn refused(error: CredentialsError) -> TokenError {
@@ -161,7 +159,7 @@ mod tests {
         assert_eq!(of("X-Amz-SignedHeaders"), "host");
         assert_eq!(of("X-Amz-Signature").len(), 64);
         assert_eq!(token.expires, date(&of("X-Amz-Date")) + Duration::from_secs(900));
-        assert!(!token.principal.is_empty());
+        assert_eq!(token.principal, None);
         assert!(!format!("{token:?} {address} {parameters:?}").contains("geheim"));
         crate::kafka::token::jwt::token(token.value().as_bytes(), SystemTime::now()).expect("it can be sent");
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::names;
 use super::properties::Line;
 use super::translate::{Refused, Translated};
-use crate::plan::nearest;
+use crate::plan::{kafka_names, nearest};
 
 /// The values in force.
 pub(super) struct File<'a>(BTreeMap<&'a str, Entry<'a>>);
@@ -81,12 +81,12 @@ impl Entry<'_> {
 pub(super) fn unknown(name: &str) -> String {
     const MARK: &str = "\u{ef}\u{bb}\u{bf}";
     if name.starts_with(MARK) {
-        return "the file begins with a byte order mark, which Java reads as a part of the first name: that line is ignored \
-                as Java does; save the file without the mark"
+        return "this line begins with a byte order mark, which Java reads as a part of the name: the line is ignored as \
+                Java does; save the file without the mark"
             .into();
     }
     let ignored = format!("{} is no setting of Kafka's clients, ignored as Java does", shown(name));
-    match nearest(name, names::all()).filter(|_| is_plain(name)) {
+    match nearest(name, names::all().chain(kafka_names::names())).filter(|_| is_plain(name)) {
         Some(meant) => format!("{ignored}; did you mean `{meant}`?"),
         None => ignored,
     }
@@ -94,7 +94,8 @@ pub(super) fn unknown(name: &str) -> String {
 
 /// A name for a message. What does not look like one may be a line of a secret whose backslash is missing.
 fn shown(name: &str) -> String {
-    if is_plain(name) && (name.contains('.') || nearest(name, names::all()).is_some()) {
+    let is_dotted = name.matches('.').count() > 1 && !name.bytes().any(|b| b.is_ascii_digit());
+    if is_plain(name) && (is_dotted || nearest(name, names::all().chain(kafka_names::names())).is_some()) {
         format!("`{name}`")
     } else {
         "what stands here".into()

@@ -199,8 +199,7 @@ mod tests {
              awsRoleSessionName=\"s\" awsStsRegion=\"eu-west-1\" awsDebugCreds=\"true\";\n\
              sasl.client.callback.handler.class=software.amazon.msk.auth.iam.IAMClientCallbackHandler"
         );
-        let given =
-            "sasl.mechanism=AWS_MSK_IAM aws.profile=p aws.role.arn=a:b aws.role.session.name=s aws.region=eu-west-1";
+        let given = "sasl.mechanism=AWS_MSK_IAM aws.profile=p aws.role.arn=a:b aws.role.session.name=s";
         assert_eq!(settings(&iam), given);
         let oauth = format!(
             "sasl.mechanism=OAUTHBEARER\nsasl.jaas.config={OAUTH} awsProfileName=\"p\";\n\

@@ -36,8 +36,10 @@ pub(super) fn of_msk(entry: &Entry<'_>, module: &Module, out: &mut Translated) -
             "awsRoleArn" => out.give(entry, "aws.role.arn", value.as_str()),
             "awsRoleSessionName" => out.give(entry, "aws.role.session.name", value.as_str()),
             "awsStsRegion" => {
-                out.note(entry.line, "`awsStsRegion` is taken for the region of the cluster too: `aws.region`");
-                out.give(entry, "aws.region", value.as_str());
+                out.note(
+                    entry.line,
+                    format!("`awsStsRegion` ({value}) is not used: AWS is asked in the cluster's region"),
+                );
             }
             "awsDebugCreds" | "awsMaxRetries" | "awsMaxBackOffTimeMs" => {
                 out.note(entry.line, format!("`{option}` is not used"));

@@ -90,6 +90,14 @@ pub(super) fn convert(entry: &Entry<'_>, name: &Name, file: &File<'_>, out: &mut
             }
             out.give(entry, "request.timeout.ms", value);
         }
+        ("metadata.max.age.ms", _) => {
+            let value = within_range(entry, number, out);
+            if file.get("topic.metadata.refresh.interval.ms").is_none() {
+                let refresh = number.map(|number| number.clamp(10, 3_600_000).to_string());
+                out.give(entry, "topic.metadata.refresh.interval.ms", refresh.unwrap_or_else(|| value.clone()));
+            }
+            out.give(entry, "metadata.max.age.ms", value);
+        }
         ("socket.connection.setup.timeout.ms", Some(ms))
             if file.number("socket.connection.setup.timeout.max.ms").is_some_and(|longer| longer >= ms) => {}
         ("socket.connection.setup.timeout.max.ms", Some(ms))

@@ -3,6 +3,7 @@
 //! Values are checked here because librdkafka's own reading is lax: it takes `16k` for 16, `1e6` for 1 and `010` for 8.
 //! Names are kept as librdkafka's own, so that `linger.ms` and `queue.buffering.max.ms` can't be set side by side.
 
+mod alternatives;
 mod policy;
 mod property;
 mod together;
@@ -12,6 +13,7 @@ use super::error::Error;
 use super::suggest::nearest;
 use policy::check_open;
 
+pub(super) use alternatives::is_replaced;
 pub(super) use policy::check_harmless;
 #[cfg(test)]
 pub(super) use policy::harmless;
@@ -20,6 +22,11 @@ pub(super) use property::names;
 pub use property::{canonical, for_consumers, for_producers, is_of_the_connection, is_own};
 pub(super) use together::{Settings, check_together};
 pub(super) use value::Scalar;
+
+/// The settings that a person may set, khost's own left out.
+pub fn open_to_all() -> impl Iterator<Item = &'static str> {
+    property::names().filter(|name| check_open(name).is_ok() && !is_own(name))
+}
 
 /// The setting of this name, if a person may set it.
 fn open(name: &str) -> Result<&'static property::Property, Error> {

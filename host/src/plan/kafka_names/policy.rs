@@ -1,6 +1,6 @@
 //! Who may set what: the scenario, the person who runs it, or khost alone.
 
-use super::property::canonical;
+use super::property::{canonical, is_own};
 use crate::plan::error::Error;
 
 /// What a manifest may set: nothing here can reach an address, a credential, a file or code.
@@ -87,15 +87,29 @@ const OWNED: &[(&str, &str)] = &[
     ("consume.callback.max.messages", "khost reads records in batches of its own"),
 ];
 
+/// What librdkafka is built without here, by how its names begin, and the way out.
+const UNBUILT: &[(&str, &str)] = &[
+    (
+        "sasl.oauthbearer.",
+        "librdkafka is built without HTTP here; `sasl.oauthbearer.token.command` is a command that prints a token",
+    ),
+    ("https.ca.", "librdkafka is built without HTTP here"),
+    ("ssl.ca.certificate.stores", "it is for Windows; `ssl.ca.location` is a file or a folder of certificates"),
+];
+
 /// Whether a name, or a text in which it stands, tells of a secret.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [
         "password",
         "passphrase",
+        "passw",
+        "pasw",
         "secret",
         "key.pem",
         "private",
+        "keystore.key",
+        "token.command",
         "jaas",
         "sasl.oauthbearer.config",
         "sasl.oauthbearer.extensions",
@@ -112,8 +126,13 @@ pub(in crate::plan) fn harmless() -> impl Iterator<Item = &'static str> {
 
 /// Refuses what khost itself owns.
 pub(super) fn check_open(name: &str) -> Result<(), Error> {
-    match OWNED.iter().find(|(owned, _)| *owned == canonical(name)) {
-        Some((_, why)) => Err(Error::refused(format!("this can't be set: {why}"))),
+    let refused = |why: &str| Err(Error::refused(format!("this can't be set: {why}")));
+    if let Some((_, why)) = OWNED.iter().find(|(owned, _)| *owned == canonical(name)) {
+        return refused(why);
+    }
+    let is_built = is_own(name) || name == "sasl.oauthbearer.config";
+    match UNBUILT.iter().find(|(beginning, _)| !is_built && canonical(name).starts_with(beginning)) {
+        Some((_, why)) => refused(why),
         None => Ok(()),
     }
 }

@@ -20,6 +20,7 @@ use super::origin::Origin;
 use super::tree::{Entry, Kind, Node, Table};
 use super::{Limits, Plan, Run, Scenario, format_duration, java, placeholders};
 use listing::Listing;
+pub use names::check_topic;
 
 /// What a plan is made of.
 #[derive(Debug, Clone, Default)]

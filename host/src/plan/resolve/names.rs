@@ -40,8 +40,11 @@ pub(super) fn check_key(what: &str, name: &str) -> Result<(), Error> {
     }
 }
 
-/// The name of a topic in Kafka.
-pub(super) fn check_topic(name: &str) -> Result<(), Error> {
+/// Whether Kafka allows a topic of this name.
+///
+/// # Errors
+/// Says what is wrong with it.
+pub fn check_topic(name: &str) -> Result<(), Error> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
     match name {
         "" => Err(Error::refused("a topic's name can't be empty")),
