@@ -3,14 +3,16 @@
 //! Files are read here, once, before anything is asked. khost's own settings (`ssl.truststore.location`,
 //! `sasl.oauthbearer.token.file`, `AWS_MSK_IAM`, …) become what librdkafka knows.
 
+mod certificate;
 mod error;
 mod stores;
 mod tls;
 
 use std::path::PathBuf;
 
+pub use certificate::{BadCertificate, CertificateProblem};
 pub use error::SecurityError;
-pub use tls::{BadCertificate, CertificateProblem};
+
 pub(super) use tls::{Tls, TlsError};
 
 use super::ClientSettings;
@@ -236,6 +238,15 @@ mod tests {
         .unwrap_or_else(|error| panic!("{error}"));
         let given: Vec<_> = security.client_settings().iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(given, ["client.id=me", "sasl.mechanisms=OAUTHBEARER", "security.protocol=sasl_plaintext"]);
+    }
+
+    /// librdkafka's OpenSSL is our own, and does not know where this system keeps its certificates.
+    #[test]
+    fn without_a_ca_librdkafka_looks_where_khost_looks() {
+        let security = read(&[("security.protocol", "ssl")]).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(security.client_settings()["ssl.ca.location"], "probe");
+        let named = read(&[("security.protocol", "plaintext")]).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!named.client_settings().contains_key("ssl.ca.location"));
     }
 
     #[test]
