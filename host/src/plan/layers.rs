@@ -1,7 +1,7 @@
 //! What lies over what: manifest, Java's `client.properties`, profiles in their order, the environment, `--set`, `--param`,
 //! `-X`.
 //!
-//! A layer may change what is there, and adds nothing: no flow, no topic, no parameter, no access.
+//! A layer may change what is there, and adds nothing: no flow, no topic, no data set, no parameter, no access.
 
 use super::command_line::{parse_set, parse_x};
 use super::connection::{environment, java_file};
@@ -163,7 +163,7 @@ fn check_layer(document: &Node, layer: &Node) -> Result<(), Error> {
             .under("scenario")
             .at(&scenario.origin));
     }
-    for (table, what) in [("flows", "flow"), ("topics", "topic")] {
+    for (table, what) in [("flows", "flow"), ("topics", "topic"), ("data", "data set")] {
         for entry in layer.entries(&[table]) {
             if document.find(&[table, &entry.key]).is_none() {
                 let known = document.entries(&[table]).iter().map(|entry| entry.key.as_str());

@@ -33,12 +33,13 @@ pub use kafka_names::{
     canonical, for_consumers, for_producers, is_of_the_connection, is_own, is_secret, open_to_all as kafka_settings,
 };
 pub use origin::{Origin, Place, Setting};
-pub use resolve::{Sources, Text, check_topic as check_topic_name, resolve};
+pub use resolve::{Sources, Text, check_topic as check_topic_name, files_of_manifest, resolve};
 pub use show::show;
 pub use suggest::nearest;
 pub use value::Value;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What will run: the manifest with all that lies over it, resolved.
@@ -52,6 +53,8 @@ pub struct Plan {
     pub params: BTreeMap<String, Value>,
     /// Every topic that the scenario may touch; one that the manifest repeats stands here once for each.
     pub topics: Vec<Topic>,
+    /// The data sets, in the manifest's order.
+    pub data: Vec<DataSet>,
     /// The enabled flows, in the manifest's order.
     pub flows: Vec<Flow>,
     /// Its phases.
@@ -99,6 +102,56 @@ pub struct Topic {
     pub produce: bool,
     /// The scenario may read from it.
     pub consume: bool,
+}
+
+/// Rows that the scenario may read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataSet {
+    /// Its name in the manifest.
+    pub name: String,
+    /// Where the rows are.
+    pub file: DataFile,
+    /// How they lie there.
+    pub format: DataFormat,
+    /// Which one is next.
+    pub order: Order,
+}
+
+/// Whose file a data set is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DataFile {
+    /// The manifest's: a path that stays in its folder, or what the packed scenario carries for it.
+    OfManifest(String),
+    /// The person's who runs the scenario: any path.
+    Given(PathBuf),
+}
+
+/// How rows lie in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DataFormat {
+    /// Cells, below a header with their names.
+    Csv {
+        /// Between the cells.
+        delimiter: u8,
+    },
+    /// One JSON text a line.
+    JsonLines,
+    /// Messages, as they are.
+    Raw {
+        /// Between them; none is a line break, with or without a carriage return before it.
+        delimiter: Option<Vec<u8>>,
+    },
+}
+
+/// Which row of a data set is next; all workers share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As in the file, and from the first again after the last.
+    Sequential,
+    /// In an order that the seed gives: each row once, then in another order again.
+    Random,
+    /// As in the file, each row once.
+    Unique,
 }
 
 /// One kind of traffic.

@@ -10,11 +10,12 @@ use super::written::is_bare;
 /// What stands for the items of a repeated topic; filled in when they are known.
 pub(super) const EACH: &str = "{each}";
 
-/// Fills the placeholders of a whole document in, except in `[params]`, `[scenario]` and the values of secrets.
+/// Fills the placeholders of a whole document in, except in `[params]`, `[scenario]`, `[data.NAME]` (files and delimiters
+/// are to the letter) and the values of secrets.
 pub(super) fn fill(document: &mut Node, values: &Values) -> Result<(), Error> {
     let Some(tables) = document.table_mut() else { return Ok(()) };
     for entry in &mut tables.0 {
-        if !matches!(entry.key.as_str(), "params" | "scenario") {
+        if !matches!(entry.key.as_str(), "params" | "scenario" | "data") {
             let in_topic = entry.key == "topics";
             fill_node(&mut entry.node, values, in_topic).map_err(|error| error.under(&entry.key))?;
         }

@@ -24,6 +24,7 @@ pub(super) struct Manifest {
     _params: IgnoredAny,
     pub(super) kafka: KafkaTable,
     pub(super) topics: Named<TopicTable>,
+    pub(super) data: Named<DataTable>,
     pub(super) flows: Named<FlowTable>,
     pub(super) run: RunTable,
     pub(super) limits: LimitsTable,
@@ -82,6 +83,34 @@ pub(super) struct TopicTable {
 pub(super) enum Access {
     Produce,
     Consume,
+}
+
+/// A data set.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
+pub(super) struct DataTable {
+    pub(super) file: Option<String>,
+    pub(super) format: Option<Format>,
+    pub(super) delimiter: Option<String>,
+    pub(super) order: Option<Order>,
+}
+
+/// How a data set's file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Format {
+    Csv,
+    JsonLines,
+    Raw,
+}
+
+/// Which row of a data set is next.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Order {
+    Sequential,
+    Random,
+    Unique,
 }
 
 /// A flow.

@@ -56,6 +56,7 @@ fn the_page_has_every_key_and_no_other() {
         ("`[scenario]`", keys_of::<ScenarioTable>()),
         ("`[params]`", keys_of::<ParameterTable>()),
         ("`[topics.NAME]`", keys_of::<TopicTable>()),
+        ("`[data.NAME]`", keys_of::<DataTable>()),
         ("`[flows.NAME]`", keys_of::<FlowTable>()),
         ("`stages`", keys_of::<StageTable>()),
         ("`[run]`", keys_of::<RunTable>()),

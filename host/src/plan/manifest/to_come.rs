@@ -3,7 +3,7 @@
 use crate::plan::error::{Error, Problem};
 use crate::plan::tree::Node;
 
-const TABLES_TO_COME: &[&str] = &["channels", "data", "thresholds", "observe", "matrix"];
+const TABLES_TO_COME: &[&str] = &["channels", "thresholds", "observe", "matrix"];
 const KINDS_TO_COME: &[&str] = &["session", "consume"];
 const FLOW_KEYS_TO_COME: &[&str] = &["after", "ends-run"];
 

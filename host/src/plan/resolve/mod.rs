@@ -1,5 +1,6 @@
 //! From all that was written to the plan.
 
+mod data;
 mod end;
 mod flow;
 mod kafka;
@@ -19,6 +20,7 @@ use super::manifest::{LimitsTable, Manifest, RunTable, ScenarioTable, WarmUp, re
 use super::origin::Origin;
 use super::tree::{Entry, Kind, Node, Table};
 use super::{Limits, Plan, Run, Scenario, format_duration, java, placeholders};
+pub use data::files_of_manifest;
 use listing::Listing;
 pub use names::check_topic;
 
@@ -80,6 +82,7 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
     let scenario = scenario(&manifest.scenario, &document)?;
     let prefix = values.get("prefix")?.0.to_string();
     let topics = topic::resolve(&manifest.topics, &prefix, &document, &mut listing)?;
+    let data = data::resolve(&manifest.data, &document, &mut listing)?;
     let run = run(&manifest.run, &document, &mut listing)?;
     let flows = flow::resolve(&manifest, &run, sources.cpus, &document, &mut listing)?;
     let limits = limits(&manifest.limits, &document, &mut listing)?;
@@ -95,6 +98,7 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
         seed,
         params: values.iter().map(|(name, value, _)| (name.to_owned(), value.clone())).collect(),
         topics,
+        data,
         flows,
         run,
         limits,

@@ -269,7 +269,6 @@ fn what_is_to_come_is_not_taken_for_a_slip() {
         ("[matrix]\nrepeat = 3", "[matrix] is not in this version of khost yet"),
         ("[thresholds]\nx = 1", "[thresholds] is not in this version of khost yet"),
         ("[observe.x]\nx = 1", "[observe] is not in this version of khost yet"),
-        ("[data.x]\nx = 1", "[data] is not in this version of khost yet"),
         ("[flows.x]\nkind = \"session\"\nusers = 8", "flows.x: kind = \"session\" is not in this version of khost yet"),
         ("[flows.x]\nkind = \"consume\"", "flows.x: kind = \"consume\" is not in this version of khost yet"),
         ("[flows.x]\nkind = \"stream\"\nafter = \"warm-up\"", "flows.x: `after` is not in this version of khost yet"),
