@@ -2,6 +2,7 @@
 //! measurement; sandboxed WebAssembly guests decide what each message is.
 
 pub mod cli;
+pub mod data;
 pub mod guest;
 pub mod kafka;
 pub mod load;
