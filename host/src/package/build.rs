@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io, process};
 
 use super::environment::Environment;
-use super::{Error, ManifestText, cargo, damaged, pack, read_wasm, sections};
+use super::{Error, ManifestText, cargo, damaged, data, pack, read_wasm, sections};
 
 /// Whether there is something in `folder` that can be built.
 pub(super) fn check(folder: &Path) -> Result<(), Error> {
@@ -22,6 +22,7 @@ pub(super) fn build(folder: &Path, manifest: &ManifestText, environment: &Enviro
     let component = pack::component(read_wasm(&module)?, &module)?;
     let component = sections::write(&component, sections::MANIFEST, manifest.text.as_bytes())
         .map_err(|problem| damaged(&module, problem))?;
+    let component = data::carry(component, manifest, &module)?;
 
     let name = whole.file_name().map_or_else(|| "scenario".into(), |name| name.to_string_lossy());
     let path = folder.join(format!("{name}.wasm"));
@@ -48,6 +49,7 @@ mod tests {
     use super::super::fixtures::{Programs, module};
     use super::super::{MANIFEST_FILE, Package};
     use super::*;
+    use crate::data::Content;
 
     /// A folder whose build always gives the same module.
     fn scenario() -> Programs {
@@ -71,7 +73,7 @@ mod tests {
     }
 
     fn manifest(text: &str) -> ManifestText {
-        ManifestText { text: text.into(), place: "test".into() }
+        ManifestText { text: text.into(), place: "test".into(), folder: None }
     }
 
     #[test]
@@ -86,6 +88,58 @@ mod tests {
         let package = Package::open(&copy, None).unwrap();
         assert_eq!(package.manifest.text, "one = 1");
         assert_eq!(package.manifest.place, format!("{} (khost:manifest)", copy.display()));
+    }
+
+    /// What the data set `items` of a manifest in the scenario's folder comes to, when it is built.
+    fn build_with(scenario: &Programs, file: &str) -> Result<PathBuf, Error> {
+        let text = format!("[data.items]\nfile = \"{file}\"\n[data.mine]\norder = \"unique\"");
+        let manifest = ManifestText { folder: Some(scenario.home().into()), ..manifest(&text) };
+        build(scenario.home(), &manifest, &scenario.environment(&[]))
+    }
+
+    fn bytes(content: Content) -> Vec<u8> {
+        match content {
+            Content::Bytes { bytes, .. } => bytes,
+            Content::File(path) => panic!("{} is not carried", path.display()),
+        }
+    }
+
+    #[test]
+    fn small_data_sets_are_carried_along() {
+        let scenario = scenario();
+        fs::create_dir(scenario.home().join("data")).unwrap();
+        fs::write(scenario.home().join("data/items.csv"), b"id\n\xff\n").unwrap();
+        let built = build_with(&scenario, "data/items.csv").unwrap();
+
+        let elsewhere = tempfile::tempdir().unwrap();
+        let copy = elsewhere.path().join("copy.wasm");
+        fs::copy(&built, &copy).unwrap();
+        let package = Package::open(&copy, None).unwrap();
+        let content = package.data("items", "data/items.csv").unwrap();
+        assert_eq!(content.place(), format!("{} (khost:data:items)", copy.display()));
+        assert_eq!(bytes(content), b"id\n\xff\n");
+        // nothing beside it is looked at
+        fs::write(elsewhere.path().join("mine.csv"), b"x").unwrap();
+        let error = package.data("mine", "mine.csv").unwrap_err();
+        assert!(matches!(&error, Error::NotCarried { name, .. } if name == "mine"), "{error}");
+        assert!(error.hint().unwrap().contains("--set data.mine.file=PATH"));
+    }
+
+    #[test]
+    fn data_sets_that_can_not_be_carried_are_refused() {
+        let scenario = scenario();
+        let most = data::MOST_CARRIED as usize;
+        fs::write(scenario.home().join("most.csv"), vec![b'x'; most]).unwrap();
+        fs::write(scenario.home().join("more.csv"), vec![b'x'; most + 1]).unwrap();
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        std::os::unix::fs::symlink(outside.path(), scenario.home().join("link.csv")).unwrap();
+
+        assert!(build_with(&scenario, "most.csv").is_ok());
+        let error = build_with(&scenario, "more.csv").unwrap_err();
+        assert!(matches!(error, Error::DataTooLarge { .. }), "{error}");
+        assert!(error.hint().unwrap().contains("--set data.items.file=PATH"));
+        assert!(matches!(build_with(&scenario, "none.csv"), Err(Error::Data { .. })));
+        assert!(matches!(build_with(&scenario, "link.csv"), Err(Error::DataOutside { .. })));
     }
 
     #[test]

@@ -75,6 +75,55 @@ pub enum Error {
         /// The manifest's file, or the component that carries it.
         place: String,
     },
+    /// The file of a data set can't be read.
+    #[error("cannot read {path}, the data set `{name}`")]
+    Data {
+        /// The data set's name in the manifest.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A manifest whose file is a link to elsewhere.
+    #[error("{path}, the data set `{name}`, leads out of the manifest's folder")]
+    DataOutside {
+        /// The data set's name in the manifest.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+    },
+    /// More than a packed scenario should be.
+    #[error(
+        "{path}, the data set `{name}`, has more than {}, which is the most that a packed scenario carries of each",
+        crate::plan::format_bytes(super::data::MOST_CARRIED)
+    )]
+    DataTooLarge {
+        /// The data set's name in the manifest.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+    },
+    /// A packed scenario without a file that its manifest names.
+    #[error("{path} does not carry {file}, its data set `{name}`")]
+    NotCarried {
+        /// The component.
+        path: PathBuf,
+        /// The data set's name in the manifest.
+        name: String,
+        /// The file that the manifest names.
+        file: String,
+    },
+    /// A file with several sections of one name, of which each reader might take another one.
+    #[error("{path} carries {section} {count} times")]
+    CarriedTwice {
+        /// The component.
+        path: PathBuf,
+        /// The section's name.
+        section: String,
+        /// How many there are.
+        count: usize,
+    },
     /// A folder in no language that khost builds.
     #[error("{folder} holds nothing that khost can build")]
     NothingToBuild {
@@ -145,6 +194,18 @@ impl Error {
                 let beside = folder.unwrap_or(path).join(super::MANIFEST_FILE);
                 format!("write {}, or name a manifest with --manifest FILE", beside.display())
             }
+            Error::Data { name, .. } => format!("name the file that it is: --set data.{name}.file=PATH"),
+            Error::DataOutside { name, .. } => {
+                format!("whoever runs the scenario may name any file: in a profile, or with --set data.{name}.file=PATH")
+            }
+            Error::DataTooLarge { name, .. } => format!(
+                "leave `file` out of [data.{name}], and name it where the scenario is run: in a profile, or with --set \
+                 data.{name}.file=PATH"
+            ),
+            Error::NotCarried { name, .. } => {
+                format!("build it again from its sources, or name a file of your own: --set data.{name}.file=PATH")
+            }
+            Error::CarriedTwice { .. } => "build it again from its sources".into(),
             Error::SeveralManifests { .. } => "build it again from its sources, or name a manifest with --manifest FILE".into(),
             Error::NothingToBuild { .. } => {
                 "a folder with a Cargo.toml is built as Rust; for any other language, build it and name the .wasm file".into()

@@ -6,6 +6,7 @@
 
 mod build;
 mod cargo;
+mod data;
 mod environment;
 mod error;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::data::Content;
 use environment::Environment;
 pub use error::Error;
 use sections::{MANIFEST, Malformed};
@@ -50,6 +52,8 @@ pub struct ManifestText {
     pub text: String,
     /// Where it is, for messages: its file, or the component that carries it.
     pub place: String,
+    /// Where the files that it names are; none for one that a component carries, with its files.
+    folder: Option<PathBuf>,
 }
 
 impl Package {
@@ -86,12 +90,24 @@ impl Package {
         let digest = Sha256::digest(&wasm).iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Package { wasm, manifest, digest, path })
     }
+
+    /// A file that the manifest itself names for a data set: one that the component carries along with its manifest, or
+    /// else one in the manifest's folder.
+    ///
+    /// # Errors
+    /// It is not carried, not there, or not in the folder.
+    pub fn data(&self, name: &str, file: &str) -> Result<Content, Error> {
+        match &self.manifest.folder {
+            None => data::carried(&self.wasm, &self.path, name, file),
+            Some(folder) => data::inside(folder, name, file).map(Content::File),
+        }
+    }
 }
 
 impl ManifestText {
     fn read(path: &Path) -> Result<ManifestText, Error> {
         let bytes = fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
-        ManifestText::new(bytes, path.display().to_string())
+        ManifestText::new(bytes, path.display().to_string(), path.parent())
     }
 
     fn beside(folder: &Path) -> Result<Option<ManifestText>, Error> {
@@ -105,14 +121,14 @@ impl ManifestText {
         let found = sections::read(component, MANIFEST).map_err(|problem| damaged(path, problem))?;
         match found[..] {
             [] => Ok(None),
-            [one] => ManifestText::new(one.into(), format!("{} ({MANIFEST})", path.display())).map(Some),
+            [one] => ManifestText::new(one.into(), format!("{} ({MANIFEST})", path.display()), None).map(Some),
             _ => Err(Error::SeveralManifests { path: path.into(), count: found.len() }),
         }
     }
 
-    fn new(bytes: Vec<u8>, place: String) -> Result<ManifestText, Error> {
+    fn new(bytes: Vec<u8>, place: String, folder: Option<&Path>) -> Result<ManifestText, Error> {
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(ManifestText { text, place }),
+            Ok(text) => Ok(ManifestText { text, place, folder: folder.map(Path::to_path_buf) }),
             Err(_) => Err(Error::ManifestNotText { place }),
         }
     }
@@ -214,6 +230,23 @@ mod tests {
 
         let no_text = folder(Some(b"\xff"), &[]);
         assert!(matches!(open(&no_text, "x.wasm", None), Err(Error::ManifestNotText { .. })));
+    }
+
+    #[test]
+    fn a_manifest_that_is_not_carried_has_its_files_beside_it() {
+        let beside = folder(None, &[(MANIFEST_FILE, b""), ("items.csv", b"id\n1\n")]);
+        let package = open(&beside, "x.wasm", None).unwrap();
+        let path = beside.path().join("items.csv");
+        assert!(matches!(package.data("items", "items.csv").unwrap(), Content::File(found) if found == path));
+        assert!(matches!(package.data("items", "none.csv"), Err(Error::Data { .. })));
+        assert!(matches!(package.data("items", "../x"), Err(Error::Data { .. } | Error::DataOutside { .. })));
+        assert!(matches!(package.data("items", "/etc/hostname"), Err(Error::DataOutside { .. })));
+
+        let mut twice = sections::write(&package.wasm, "khost:data:items", b"1").unwrap();
+        let section = sections::write(b"\0asm\x0d\0\x01\0", "khost:data:items", b"2").unwrap();
+        twice.extend_from_slice(&section[8..]);
+        let carried = Package { wasm: twice, manifest: ManifestText { folder: None, ..package.manifest }, ..package };
+        assert!(matches!(carried.data("items", "items.csv"), Err(Error::CarriedTwice { count: 2, .. })));
     }
 
     #[test]

@@ -19,6 +19,8 @@ impl From<BinaryReaderError> for Malformed {
 
 /// The scenario's manifest, TOML in UTF-8.
 pub(super) const MANIFEST: &str = "khost:manifest";
+/// What the rest of its name names, a data set of the manifest, holds this file.
+pub(super) const DATA_PREFIX: &str = "khost:data:";
 /// Debug information; khost reads none.
 pub(super) const DEBUG_PREFIX: &str = ".debug_";
 /// Which world a core module was made for, and how it encodes its strings; a name of the component tools.
