@@ -6,7 +6,7 @@ use std::fmt::{self, Display};
 use crate::guest::LoadError;
 use crate::kafka::{AddressError, ClientError, PreflightError, SecurityError, TokenError};
 use crate::load::RunError;
-use crate::{package, plan};
+use crate::{data, package, plan};
 
 /// Bad input.
 const INPUT: u8 = 2;
@@ -31,6 +31,15 @@ impl Failure {
     /// Something the person can mend.
     pub(super) fn input(error: &dyn Error, hint: Option<String>) -> Self {
         Failure { code: INPUT, message: with_causes(error), hint }
+    }
+
+    /// A data set that can't be used.
+    pub(super) fn data(name: &str, error: &data::Error) -> Self {
+        Failure {
+            code: INPUT,
+            message: format!("the data set `{name}`: {}", with_causes(error)),
+            hint: Some(error.hint(name)),
+        }
     }
 
     fn kafka(error: &dyn Error, hint: Option<String>) -> Self {

@@ -1,15 +1,16 @@
 //! What is to run: the options that make a plan, shared by `run` and `check`.
 
-use std::fs::read_to_string;
+use std::fs::{metadata, read_to_string};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::cluster::{self, ClusterArguments};
 use super::failure::Failure;
+use crate::data::{Content, DataSet};
 use crate::measure::Machine;
 use crate::package::Package;
-use crate::plan::{Sources, Text};
+use crate::plan::{DataFile, Plan, Sources, Text, format_bytes};
 
 /// The options.
 #[derive(Debug, Args)]
@@ -64,4 +65,25 @@ impl PlanArguments {
             cpus: machine.usable_threads(),
         })
     }
+}
+
+/// A larger file takes more than a moment to go through.
+const LARGE: u64 = 512 << 20;
+
+/// Opens the plan's data sets, in its order.
+pub(super) fn open_data(package: &Package, plan: &Plan) -> Result<Vec<DataSet>, Failure> {
+    let open = |planned: &crate::plan::DataSet| {
+        let content = match &planned.file {
+            DataFile::OfManifest(file) => package.data(&planned.name, file)?,
+            DataFile::Given(path) => Content::File(path.clone()),
+        };
+        let name = &planned.name;
+        if let Content::File(path) = &content
+            && let Some(size) = metadata(path).ok().map(|file| file.len()).filter(|size| *size > LARGE)
+        {
+            eprintln!("reading the data set `{name}`: {}, {}", path.display(), format_bytes(size));
+        }
+        DataSet::open(content, &planned.format).map_err(|error| Failure::data(name, &error))
+    };
+    plan.data.iter().map(open).collect()
 }

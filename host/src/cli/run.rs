@@ -72,6 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     }
     let compiled = Arc::new(Engine::new(cache_folder().as_deref())?.compile(&package.wasm)?);
 
+    let data = super::plan::open_data(&package, &plan)?;
     let (Way { reach, embedded }, cluster) = reached(arguments, &plan).inspect_err(|_| plan_notes(&plan))?;
 
     signals::listen().map_err(|error| Failure::input(&error, None))?;
@@ -81,7 +82,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let running =
         Running { plan: &plan, compiled, cluster: &cluster, reach: &reach, run_id, interrupts: &signals::count };
     let started = SystemTime::now();
-    let record = load::run(&running, &mut display);
+    let record = load::run(&running, data, &mut display);
     display.finish();
     let facts = Facts {
         plan: &plan,

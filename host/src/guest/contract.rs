@@ -2,6 +2,8 @@
 
 use wasmtime::component::{ComponentType, Lift, Lower, WasmList};
 
+use crate::data::Cell;
+
 /// The version of `khost:scenario` that this host speaks.
 pub const CONTRACT_VERSION: &str = "0.1.0";
 
@@ -12,7 +14,7 @@ pub(super) const PACKAGE: &str = "khost:scenario";
 pub(super) const EXPORTS: [&str; 4] = ["setup", "iterate", "handle", "teardown"];
 
 /// Functions by interface. Each is in the linker.
-pub(super) const FUNCTIONS: [(&str, &[&str]); 5] = [
+pub(super) const FUNCTIONS: [(&str, &[&str]); 6] = [
     (
         "context",
         &["flow", "worker", "worker-count", "seed", "run-id", "param", "param-list", "fail", "panic", "end-run"],
@@ -20,6 +22,7 @@ pub(super) const FUNCTIONS: [(&str, &[&str]); 5] = [
     ("kafka", &["open-topic", "topic-each", "partition-count", "share", "produce", "produce-after", "deliver"]),
     ("clock", &["now", "unix-millis", "sleep"]),
     ("metrics", &["open-operation", "observe", "open-counter", "add", "open-check", "check"]),
+    ("data", &["open-dataset", "row-count", "columns", "get", "next"]),
     ("log", &["log"]),
 ];
 
@@ -78,6 +81,33 @@ pub struct Acknowledgement {
     pub offset: i64,
     /// Nanoseconds from the handing over to the acknowledgement.
     pub latency: u64,
+}
+
+/// A place in a buffer.
+#[derive(ComponentType, Lower, Clone, Copy, Debug, PartialEq, Eq)]
+#[component(record)]
+pub struct Span {
+    /// From where, in bytes.
+    pub start: u32,
+    /// How many bytes; -1 is null.
+    pub length: i32,
+}
+
+impl From<Cell> for Span {
+    /// Of a buffer that a guest has room for.
+    fn from(cell: Cell) -> Span {
+        Span { start: cell.start as u32, length: cell.length as i32 }
+    }
+}
+
+/// Rows of a data set, as many cells each as there are columns.
+#[derive(ComponentType, Lower, Clone, Debug, Default, PartialEq, Eq)]
+#[component(record)]
+pub struct Rows {
+    /// What the cells lie in.
+    pub bytes: Vec<u8>,
+    /// Row by row.
+    pub cells: Vec<Span>,
 }
 
 /// One label of an operation, a counter or a check.

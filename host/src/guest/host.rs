@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::contract::{Acknowledgement, Level};
+use super::contract::{Acknowledgement, Level, Rows};
 use crate::plan::Value;
 
 /// Who an instance is.
@@ -119,6 +119,18 @@ pub trait Host: Send {
     fn open_check(&mut self, name: &str, labels: Labels) -> Result<u32, String>;
     /// Counts a pass or a failure.
     fn check(&mut self, check: u32, ok: bool) -> Result<(), String>;
+
+    /// A data set of the manifest.
+    fn open_dataset(&mut self, name: &str) -> Result<u32, String>;
+    /// How many rows it has.
+    fn row_count(&self, of: u32) -> Result<u64, String>;
+    /// Its columns' names.
+    fn columns(&self, of: u32) -> Result<Vec<String>, String>;
+    /// Rows by number.
+    fn get_rows(&mut self, of: u32, first: u64, count: u32) -> Result<Rows, String>;
+    /// The next rows in the manifest's order.
+    fn next_rows(&mut self, of: u32, count: u32) -> Result<Rows, String>;
+
     /// A line for a person.
     fn log(&mut self, level: Level, text: &str);
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wasmtime::component::{Linker, LinkerInstance, WasmList};
 use wasmtime::{Engine, Result, StoreContextMut};
 
-use super::contract::{Acknowledgement, CONTRACT_VERSION, Label, Level, Message, PACKAGE, Payload};
+use super::contract::{Acknowledgement, CONTRACT_VERSION, Label, Level, Message, PACKAGE, Payload, Rows};
 use super::error::{GuestError, clip};
 use super::host::{Host, Labels, Outgoing, Part, Sending};
 use super::instance::State;
@@ -23,6 +23,7 @@ pub(super) fn linker<H: Host + 'static>(engine: &Engine) -> Result<Linker<State<
         ("kafka", kafka),
         ("clock", clock),
         ("metrics", metrics),
+        ("data", data),
         ("log", log),
     ] {
         define(&mut linker.instance(&format!("{PACKAGE}/{interface}@{CONTRACT_VERSION}"))?)?;
@@ -225,6 +226,33 @@ fn metrics<H: Host + 'static>(i: &mut LinkerInstance<'_, State<H>>) -> Result<()
         ask(&mut c, |host| host.open_check(&clip(&name), owned(labels))).map(|check| (check,))
     })?;
     i.func_wrap("check", |mut c: Context<'_, H>, (of, ok): (u32, bool)| ask(&mut c, |host| host.check(of, ok)))
+}
+
+fn data<H: Host + 'static>(i: &mut LinkerInstance<'_, State<H>>) -> Result<()> {
+    i.func_wrap("open-dataset", |mut c: Context<'_, H>, (name,): (String,)| {
+        ask(&mut c, |host| host.open_dataset(&clip(&name))).map(|set| (set,))
+    })?;
+    i.func_wrap("row-count", |mut c: Context<'_, H>, (of,): (u32,)| {
+        ask(&mut c, |host| host.row_count(of)).map(|count| (count,))
+    })?;
+    i.func_wrap("columns", |mut c: Context<'_, H>, (of,): (u32,)| {
+        ask(&mut c, |host| host.columns(of)).map(|columns| (columns,))
+    })?;
+    i.func_wrap("get", |c: Context<'_, H>, (of, first, count): (u32, u64, u32)| {
+        rows(c, |host| host.get_rows(of, first, count))
+    })?;
+    i.func_wrap("next", |c: Context<'_, H>, (of, count): (u32, u32)| rows(c, |host| host.next_rows(of, count)))
+}
+
+/// Reading rows is the host's work, not the guest's.
+fn rows<H: Host + 'static>(
+    mut context: Context<'_, H>,
+    read: impl FnOnce(&mut H) -> Result<Rows, String>,
+) -> Result<(Rows,)> {
+    let began = thread_cpu_ns();
+    let rows = ask(&mut context, read);
+    context.data_mut().account.host_worked_since(began);
+    rows.map(|rows| (rows,))
 }
 
 fn log<H: Host + 'static>(i: &mut LinkerInstance<'_, State<H>>) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Drives a run: when iterations are due, the workers that run them, and the phases from set-up to drain.
 
 mod counters;
+mod data;
 mod flow;
 mod later;
 mod log;
@@ -15,6 +16,7 @@ mod watch;
 mod worker;
 
 pub use counters::{CheckFigures, CounterFigures};
+pub use data::DataFigures;
 pub use log::LogLine;
 pub use operations::Operation;
 pub use record::{FlowRecord, RunRecord};

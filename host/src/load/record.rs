@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::counters::{CheckFigures, CounterFigures};
+use super::data::DataFigures;
 use super::operations::Operation;
 use super::stop::Ended;
 use crate::kafka::{ClientSettings, WireFigures};
@@ -18,6 +19,8 @@ pub struct RunRecord {
     pub counters: Vec<CounterFigures>,
     /// The scenario's own.
     pub checks: Vec<CheckFigures>,
+    /// By data set, in the plan's order.
+    pub data: Vec<DataFigures>,
     /// Why it ended before its plan was done, drain included.
     pub ended: Option<Ended>,
     /// When the load ended, in nanoseconds since its start, if that was before its plan was done.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use super::counters::Registry;
+use super::data::Data;
 use super::flow::FlowRun;
 use super::later;
 use super::log::{Log, LogLine};
@@ -19,6 +20,7 @@ use super::stop::Stop;
 use super::stream_host::StreamHost;
 use super::watch::{LOOK, Observer, Watch};
 use super::worker::{Gate, Worker};
+use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
 use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Reach, Wire};
 use crate::measure::{Busy, Collector, FlowTotals, RunClock, Sample, process_cpu_ns};
@@ -103,11 +105,11 @@ impl RunError {
     }
 }
 
-/// Runs the plan.
+/// Runs the plan, with its data sets in its order.
 ///
 /// # Errors
 /// Only what keeps the load from starting. What happens later is in the record.
-pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunRecord, RunError> {
+pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observer) -> Result<RunRecord, RunError> {
     let plan = running.plan;
     let clock = RunClock::default();
     let (lines, log_lines) = channel();
@@ -120,6 +122,7 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
         counters: Registry::default(),
         checks: Registry::default(),
         bodies: Bodies::default(),
+        data: Data::new(plan, data),
         log: Log::new(lines),
         traps: Traps::default(),
     });
@@ -194,6 +197,7 @@ pub fn run(running: &Running<'_>, observer: &mut dyn Observer) -> Result<RunReco
         operations: shared.operations.list(),
         counters: shared.counters.counters(),
         checks: shared.checks.checks(),
+        data: shared.data.figures(),
         ended: shared.stop.why(),
         ended_early_ns: ending_ns.filter(|_| ended_early),
         load,

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::counters::Registry;
+use super::data::Data;
 use super::log::Log;
 use super::operations::Operations;
 use super::stop::Stop;
@@ -20,6 +21,7 @@ pub(super) struct Shared {
     pub(super) counters: Registry,
     pub(super) checks: Registry,
     pub(super) bodies: Bodies,
+    pub(super) data: Data,
     pub(super) log: Log,
     pub(super) traps: Traps,
 }

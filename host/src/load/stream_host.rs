@@ -8,11 +8,12 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use super::counters::Tally;
+use super::data::OpenData;
 use super::flow::FlowRun;
 use super::later::{Delayed, DelayedValue};
 use super::log::LogLine;
 use super::shared::Shared;
-use crate::guest::{Acknowledgement, Host, Labels, Level, Outgoing, Part, Sending};
+use crate::guest::{Acknowledgement, Host, Labels, Level, Outgoing, Part, Rows, Sending};
 use crate::kafka::{Delivery, ENDING, Lane, Record, Rejected, Value};
 use crate::measure::{Measure, Sample, Tag, WorkInterval};
 
@@ -36,6 +37,7 @@ pub struct StreamHost {
     operations: u32,
     counters: Vec<Arc<Tally>>,
     checks: Vec<Arc<Tally>>,
+    data: OpenData,
     call: Call,
     /// What each iteration of the current `iterate` counts from.
     pub(super) tags: Vec<Tag>,
@@ -82,6 +84,7 @@ impl StreamHost {
         };
         StreamHost {
             opened: vec![false; shared.topics.len()],
+            data: OpenData::new(&shared, flow.index, body_limit),
             shared,
             flow,
             worker,
@@ -109,6 +112,7 @@ impl StreamHost {
         self.tags.clear();
         self.counters.clear();
         self.checks.clear();
+        self.data.reset();
         self.operations = 0;
     }
 
@@ -437,6 +441,26 @@ impl Host for StreamHost {
             if ok { &tally.passed } else { &tally.failed }.fetch_add(1, Relaxed);
         }
         Ok(())
+    }
+
+    fn open_dataset(&mut self, name: &str) -> Result<u32, String> {
+        self.data.open(&self.shared, name)
+    }
+
+    fn row_count(&self, of: u32) -> Result<u64, String> {
+        self.data.row_count(&self.shared, of)
+    }
+
+    fn columns(&self, of: u32) -> Result<Vec<String>, String> {
+        self.data.columns(&self.shared, of)
+    }
+
+    fn get_rows(&mut self, of: u32, first: u64, count: u32) -> Result<Rows, String> {
+        self.data.get(&self.shared, of, first, count)
+    }
+
+    fn next_rows(&mut self, of: u32, count: u32) -> Result<Rows, String> {
+        self.data.next(&self.shared, of, count)
     }
 
     fn log(&mut self, level: Level, text: &str) {

@@ -335,12 +335,12 @@ fn sharpen_timers() {
 }
 
 /// FNV-1a, 64 bits.
-fn hash(text: &str) -> u64 {
+pub(super) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3))
 }
 
 /// splitmix64 over the parts: close seeds give far ones.
-fn mix(seed: u64, parts: &[u64]) -> u64 {
+pub(super) fn mix(seed: u64, parts: &[u64]) -> u64 {
     parts.iter().fold(seed, |state, part| {
         let mut z = (state ^ part).wrapping_add(0x9E37_79B9_7F4A_7C15);
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

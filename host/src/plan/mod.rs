@@ -39,6 +39,7 @@ pub use suggest::nearest;
 pub use value::Value;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -126,6 +127,15 @@ pub enum DataFile {
     Given(PathBuf),
 }
 
+impl fmt::Display for DataFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OfManifest(path) => f.write_str(path),
+            Self::Given(path) => path.display().fmt(f),
+        }
+    }
+}
+
 /// How rows lie in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DataFormat {
@@ -152,6 +162,13 @@ pub enum Order {
     Random,
     /// As in the file, each row once.
     Unique,
+}
+
+impl Order {
+    /// As the manifest has it.
+    pub fn name(self) -> &'static str {
+        ["sequential", "random", "unique"][self as usize]
+    }
 }
 
 /// One kind of traffic.
