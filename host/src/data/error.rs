@@ -69,9 +69,9 @@ impl Error {
         Error { place, problem }
     }
 
-    /// What to do next.
-    pub fn hint(&self) -> &'static str {
-        match self.problem {
+    /// What to do next; `name` is the data set's.
+    pub fn hint(&self, name: &str) -> String {
+        let hint = match self.problem {
             Problem::Unreadable(_) => "name another file: --set data.NAME.file=PATH",
             Problem::Empty | Problem::NoRows { .. } => {
                 "a data set has at least one row; CSV has its columns' names in the first"
@@ -86,7 +86,8 @@ impl Error {
             Problem::NotJson { .. } => {
                 "each line of JSON lines is a JSON text of its own; format = \"raw\" takes any lines"
             }
-        }
+        };
+        hint.replace("NAME", name)
     }
 }
 

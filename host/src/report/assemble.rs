@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use super::data;
 use super::document::*;
 use super::explain::explain;
 use super::limited_by::{Signs, limited_by};
@@ -54,6 +55,8 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     for flow in &flows {
         warnings.extend(flow_warnings(flow));
     }
+    let data = data::results(plan, &record.data);
+    warnings.extend(data.iter().filter_map(data::warning));
     let honesty = Honesty {
         limited_by: limit_of(
             &flows,
@@ -76,7 +79,8 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         machine: facts.machine,
         librdkafka: rdkafka::util::get_rdkafka_version().1,
     };
-    let outcome = outcome(plan, &flows, record.ended, record.load.as_secs_f64());
+    let out_of_rows = data::reasons(plan, &flows, &data, &record.data);
+    let outcome = outcome(plan, &flows, out_of_rows, record.ended, record.load.as_secs_f64());
     RunResult {
         schema: SCHEMA,
         khost: env!("CARGO_PKG_VERSION"),
@@ -95,6 +99,7 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         flows,
         counters: record.counters,
         checks: record.checks,
+        data,
         honesty,
         settings: plan.settings.iter().map(setting_line).collect(),
         warnings,
@@ -119,7 +124,7 @@ fn throttle(record: &RunRecord) -> BTreeMap<i32, BrokerThrottle> {
     sum
 }
 
-fn outcome(plan: &Plan, flows: &[FlowResult], ended: Option<Ended>, load_s: f64) -> Outcome {
+fn outcome(plan: &Plan, flows: &[FlowResult], out_of_rows: Vec<String>, ended: Option<Ended>, load_s: f64) -> Outcome {
     let mut reasons = Vec::new();
     if let Some(Ended::Failed(why)) = &ended {
         reasons.push(why.clone());
@@ -142,6 +147,7 @@ fn outcome(plan: &Plan, flows: &[FlowResult], ended: Option<Ended>, load_s: f64)
             if result.iterations.failed == 1 { "iteration failed" } else { "iterations failed" },
         );
     }
+    reasons.extend(out_of_rows);
     let interrupted = ended == Some(Ended::Interrupted);
     let (verdict, exit_code) = match (interrupted, reasons.is_empty()) {
         (true, _) => ("interrupted", 130),

@@ -42,6 +42,8 @@ pub struct RunResult {
     pub counters: Vec<CounterFigures>,
     /// The scenario's own.
     pub checks: Vec<CheckFigures>,
+    /// The data sets, in the manifest's order.
+    pub data: Vec<DataResult>,
     /// What the figures rest on.
     pub honesty: Honesty,
     /// Every setting with its value and where it came from.
@@ -303,6 +305,25 @@ pub struct WorkerTime {
     pub idle: Option<f64>,
     /// Seconds that workers waited for room, summed.
     pub blocked_s: f64,
+}
+
+/// A data set, warm-up included.
+#[derive(Debug, Serialize)]
+pub struct DataResult {
+    /// Its name in the manifest.
+    pub name: String,
+    /// Its file.
+    pub file: String,
+    /// `sequential`, `random` or `unique`.
+    pub order: &'static str,
+    /// Rows that it has.
+    pub rows: u64,
+    /// Empty messages of a raw file, which are no rows.
+    pub skipped: u64,
+    /// Rows that the scenario got in this order; those that came again count again.
+    pub handed_out: u64,
+    /// When the scenario first got fewer rows than it asked for, in seconds since the load's start; null if it never did.
+    pub exhausted_at_s: Option<f64>,
 }
 
 /// What the figures rest on.

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod check;
+mod data;
 mod document;
 mod explain;
 mod limited_by;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
+use super::data;
 use super::document::{FlowResult, OperationResult, RunResult};
 use super::numbers::{count, decimal, millis, percent, plural};
 use crate::measure::{Distribution, MEASURES};
@@ -310,6 +311,9 @@ fn scenario_figures(out: &mut Page, result: &RunResult) {
             count(check.failed)
         );
         line(out, "check", &text);
+    }
+    for set in &result.data {
+        line(out, "data", &data::line(set));
     }
 }
 
