@@ -9,6 +9,8 @@ pub enum Progress {
     More,
     /// This worker has nothing left to do; the iteration that says so still counts.
     Done,
+    /// Nothing was left to do, such as no row of a data set: this one does not count, and its messages are taken back.
+    Nothing,
 }
 
 /// Plays a `stream` flow: as many messages as the schedule wants.

@@ -77,7 +77,7 @@ pub use topic::Topic;
 
 /// What nearly every scenario wants: `use khost_guest::prelude::*;`.
 pub mod prelude {
-    pub use crate::Progress::{self, Done, More};
+    pub use crate::Progress::{self, Done, More, Nothing};
     pub use crate::{Batch, Body, Channel, Check, Consume, Counter, Dataset, Error, Operation};
     pub use crate::{Record, Result, Rng, Session, Stream, Topic, run};
     pub use std::time::Duration;

@@ -4,7 +4,7 @@
 //! iterations or handles records and answers with what they sent. Time stands still but for [`run::sleep`](crate::run::sleep)
 //! and [`Running::advance`]; nothing is random but for the seed. What khost would end the instance for panics.
 //!
-//! Channels and data sets are not in it.
+//! Channels are not in it.
 //!
 //! ```
 //! use khost_guest::prelude::*;

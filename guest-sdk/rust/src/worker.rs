@@ -82,7 +82,13 @@ impl<F> Player<F> {
             }
             out.begin(i as i32);
             match one(&mut self.flow, i, out) {
-                Ok(progress) => self.done = progress == Progress::Done,
+                Ok(Progress::More) => {}
+                Ok(Progress::Done) => self.done = true,
+                Ok(Progress::Nothing) => {
+                    out.roll_back();
+                    self.done = true;
+                    return i;
+                }
                 Err(error) => {
                     out.roll_back();
                     if is_ending(&*error) {

@@ -40,6 +40,33 @@ struct Page {
     rng: Rng,
 }
 
+struct Returns {
+    returns: Topic,
+    items: Dataset,
+}
+
+impl Stream for Returns {
+    fn setup() -> Result<Self> {
+        let returns = Topic::open("returns");
+        let items = Dataset::open("items");
+        Ok(Returns { returns, items })
+    }
+
+    fn iterate(&mut self, _: u64, out: &mut Batch) -> Result<Progress> {
+        let Some(item) = self.items.next_row() else { return Ok(Nothing) };
+        out.message(self.returns).key(item.text("barcode")?).value(item.bytes("title")?);
+        Ok(More)
+    }
+}
+
+#[test]
+fn every_item_is_returned_once() {
+    let rows = [["1001", "Middlemarch"], ["1002", "Emma"]];
+    let host = Host::new().topic("returns", 6).unique_dataset("items", &["barcode", "title"], &rows);
+    let call = host.stream::<Returns>().unwrap().call(3);
+    assert_eq!((call.ran, call.messages[1].key_text()), (2, Some("1002")));
+}
+
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Reviews {
     None,

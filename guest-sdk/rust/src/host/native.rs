@@ -143,22 +143,22 @@ pub(crate) fn wait(_on: &[u32], _least: u32, _timeout: u64) -> Outcomes {
     absent("channels")
 }
 
-pub(crate) fn open_dataset(_name: &str) -> u32 {
-    absent("data sets")
+pub(crate) fn open_dataset(name: &str) -> u32 {
+    current(|host| host.open_dataset(name))
 }
 
-pub(crate) fn row_count(_of: u32) -> u64 {
-    absent("data sets")
+pub(crate) fn row_count(of: u32) -> u64 {
+    current(|host| host.table(of).rows.len() as u64)
 }
 
-pub(crate) fn columns(_of: u32) -> Vec<String> {
-    absent("data sets")
+pub(crate) fn columns(of: u32) -> Vec<String> {
+    current(|host| host.table(of).columns.clone())
 }
 
-pub(crate) fn rows(_of: u32, _first: u64, _count: u32) -> data::Rows {
-    absent("data sets")
+pub(crate) fn rows(of: u32, first: u64, count: u32) -> data::Rows {
+    current(|host| host.table(of).get(first, count))
 }
 
-pub(crate) fn next_rows(_of: u32, _count: u32) -> data::Rows {
-    absent("data sets")
+pub(crate) fn next_rows(of: u32, count: u32) -> data::Rows {
+    current(|host| host.table(of).next(count))
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::Running;
-use super::state::{State, enter};
+use super::state::{State, Table, enter};
 use crate::batch::nanos;
 use crate::worker::{self, Factory};
 use crate::{Code, Consume, Session, Stream};
@@ -71,6 +71,37 @@ impl Host {
     /// One of a topic that the manifest repeats.
     pub fn topic_each(mut self, name: &str, each: &str, partitions: u32) -> Self {
         self.0.add_topic(name, Some(each), partitions);
+        self
+    }
+
+    /// A data set of the manifest, whose rows come in this order, and after the last the first again. Those of JSON lines
+    /// have the only column `json`, those of raw files `payload`.
+    ///
+    /// Panics when there is no row, or one with another number of cells than there are columns.
+    pub fn dataset<R: AsRef<[C]>, C: AsRef<[u8]>>(self, name: &str, columns: &[&str], rows: &[R]) -> Self {
+        self.add_dataset(name, columns, rows, false)
+    }
+
+    /// The same with `order = "unique"`: after the last row there are no more.
+    pub fn unique_dataset<R: AsRef<[C]>, C: AsRef<[u8]>>(self, name: &str, columns: &[&str], rows: &[R]) -> Self {
+        self.add_dataset(name, columns, rows, true)
+    }
+
+    fn add_dataset<R: AsRef<[C]>, C: AsRef<[u8]>>(
+        mut self,
+        name: &str,
+        columns: &[&str],
+        rows: &[R],
+        unique: bool,
+    ) -> Self {
+        assert!(!rows.is_empty(), "data set `{name}` has no rows, which khost refuses");
+        let row = |row: &R| {
+            let cells: Vec<Vec<u8>> = row.as_ref().iter().map(|cell| cell.as_ref().to_vec()).collect();
+            assert_eq!(cells.len(), columns.len(), "data set `{name}`: cells of a row, and columns");
+            cells
+        };
+        let (columns, rows) = (columns.iter().map(|&column| column.into()).collect(), rows.iter().map(row).collect());
+        self.0.tables.push(Table { name: name.into(), columns, rows, unique, taken: 0 });
         self
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{Failure, Sent};
 use crate::bindings::khost::scenario::metrics::Label;
+use crate::bindings::khost::scenario::{data, types};
 use crate::run::Level;
 use crate::wire::{self, Outgoing, Payload};
 use crate::{Acknowledgement, Code};
@@ -27,6 +28,7 @@ pub(crate) struct State {
     topics: Vec<Topic>,
     bodies: Vec<Vec<u8>>,
     pub(crate) rows: Vec<Row>,
+    pub(crate) tables: Vec<Table>,
     pub(crate) logs: Vec<(Level, String)>,
     pub(crate) sent: Vec<Sent>,
     pub(crate) failures: Vec<Failure>,
@@ -37,6 +39,17 @@ pub(crate) struct Topic {
     pub(crate) each: Option<String>,
     pub(crate) partitions: u32,
     offset: i64,
+}
+
+/// A data set.
+pub(crate) struct Table {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<Vec<Vec<u8>>>,
+    /// Each row is handed out once.
+    pub(crate) unique: bool,
+    /// Rows that were handed out.
+    pub(crate) taken: u64,
 }
 
 /// An operation, a counter or a check.
@@ -64,6 +77,7 @@ impl Default for State {
             topics: Vec::new(),
             bodies: Vec::new(),
             rows: Vec::new(),
+            tables: Vec::new(),
             logs: Vec::new(),
             sent: Vec::new(),
             failures: Vec::new(),
@@ -104,6 +118,19 @@ impl State {
     pub(crate) fn topic(&self, handle: u32) -> &Topic {
         let at = (handle as usize).checked_sub(1).and_then(|at| self.topics.get(at));
         at.unwrap_or_else(|| panic!("{handle} is no topic"))
+    }
+
+    pub(crate) fn open_dataset(&self, name: &str) -> u32 {
+        let at = self.tables.iter().position(|table| table.name == name).unwrap_or_else(|| {
+            let known: Vec<String> = self.tables.iter().map(|table| format!("`{}`", table.name)).collect();
+            panic!("the test host has no data set `{name}`; it has {}", known.join(", "))
+        });
+        at as u32 + 1
+    }
+
+    pub(crate) fn table(&mut self, handle: u32) -> &mut Table {
+        let at = (handle as usize).checked_sub(1).and_then(|at| self.tables.get_mut(at));
+        at.unwrap_or_else(|| panic!("{handle} is no data set"))
     }
 
     pub(crate) fn share(&mut self, bytes: &[u8]) -> u32 {
@@ -177,6 +204,30 @@ impl State {
         let (partition, offset) = if code.is_ok() { (message.partition.max(0), topic.offset) } else { (-1, -1) };
         topic.offset += code.is_ok() as i64;
         Acknowledgement { code, partition, offset, latency: Duration::ZERO }
+    }
+}
+
+impl Table {
+    /// These rows, as far as there are such.
+    pub(crate) fn get(&self, first: u64, count: u32) -> data::Rows {
+        self.pick((first..).take(count as usize).take_while(|row| *row < self.rows.len() as u64))
+    }
+
+    /// The next rows, in their order.
+    pub(crate) fn next(&mut self, count: u32) -> data::Rows {
+        let (first, rows) = (self.taken, self.rows.len() as u64);
+        let last = first + u64::from(count);
+        self.taken = if self.unique { last.min(rows) } else { last };
+        self.pick((first..self.taken).map(|place| place % rows))
+    }
+
+    fn pick(&self, rows: impl Iterator<Item = u64>) -> data::Rows {
+        let mut picked = data::Rows { bytes: Vec::new(), cells: Vec::new() };
+        for cell in rows.flat_map(|row| &self.rows[row as usize]) {
+            picked.cells.push(types::Span { start: picked.bytes.len() as u32, length: cell.len() as i32 });
+            picked.bytes.extend_from_slice(cell);
+        }
+        picked
     }
 }
 
