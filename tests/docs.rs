@@ -339,7 +339,9 @@ fn the_table_of_the_result_document_is_the_documents() {
         .begins("(call $fail (i32.const 0) (i32.const 0) (i32.const 1))");
     for guest in [traps, fails] {
         let manifest = manifest_with_topic(1, "rate = \"100/s\"", "duration = \"1s\"");
+        let manifest = manifest + "[data.items]\nfile = \"items.csv\"\n";
         let output = Project::of(&guest, &manifest)
+            .file("items.csv", "id\n1\n")
             .run()
             .args(["--brokers", &kafka.at(Listener::SaslTls)])
             .kafka("security.protocol", "sasl_ssl")

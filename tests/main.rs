@@ -6,6 +6,7 @@ mod harness;
 
 mod addresses;
 mod counts;
+mod data;
 mod deliveries;
 mod docs;
 mod endings;

@@ -264,6 +264,49 @@ pub(crate) fn producer(each: u32) -> Guest {
     )
 }
 
+/// Sends the next row of the data set that is named like the flow, once an iteration: the first cell is the key, the last of
+/// `columns` the value. Without a row it has nothing left to do.
+pub(crate) fn reader(columns: u32) -> Guest {
+    const ANSWER: usize = 1024;
+    const MESSAGE: usize = 2048;
+    Guest::new(&format!(
+        "(loop $iterations
+           (local.set $n (global.get $heap))
+           (call $next (global.get $set) (i32.const 1) (i32.const {ANSWER}))
+           (if (i32.eqz (i32.load offset=12 (i32.const {ANSWER}))) (then (return (local.get $i))))
+           (memory.fill (i32.const {MESSAGE}) (i32.const 0) (i32.const {MESSAGE_BYTES}))
+           (i32.store (i32.const {MESSAGE}) (global.get $topic))
+           (i32.store offset=4 (i32.const {MESSAGE}) (i32.const -1))
+           (call $cell (i32.const 0) (i32.add (i32.const {MESSAGE}) (i32.const 8)))
+           (call $cell (i32.const {last}) (i32.add (i32.const {MESSAGE}) (i32.const 24)))
+           (i64.store offset=48 (i32.const {MESSAGE}) (i64.const -1))
+           (i32.store offset=56 (i32.const {MESSAGE}) (local.get $i))
+           (call $produce (i32.const {MESSAGE}) (i32.const 1))
+           (global.set $heap (local.get $n))
+           (br_if $iterations (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $count))))
+         (local.get $i)",
+        last = columns - 1
+    ))
+    .topic("load")
+    .import("kafka", "produce", "(param i32 i32)")
+    .import("context", "flow", "(param i32)")
+    .import("data", "open-dataset", "(param i32 i32) (result i32)")
+    .import("data", "next", "(param i32 i32 i32)")
+    .functions(&format!(
+        "(global $set (mut i32) (i32.const 0))
+         (func $cell (param $number i32) (param $payload i32)
+           (local $span i32)
+           (local.set $span (i32.add (i32.load offset=8 (i32.const {ANSWER})) (i32.mul (local.get $number) (i32.const 8))))
+           (i32.store (local.get $payload) (i32.const 1))
+           (i32.store offset=4 (local.get $payload) (i32.add (i32.load (i32.const {ANSWER})) (i32.load (local.get $span))))
+           (i32.store offset=8 (local.get $payload) (i32.load offset=4 (local.get $span))))"
+    ))
+    .setup(&format!(
+        "(call $flow (i32.const {ANSWER}))
+         (global.set $set (call $open-dataset (i32.load (i32.const {ANSWER})) (i32.load offset=4 (i32.const {ANSWER}))))"
+    ))
+}
+
 /// What [`producer`] writes into a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp {

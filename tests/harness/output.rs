@@ -12,6 +12,8 @@ pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) took: Duration,
+    /// The most memory that it had, of what was seen every few milliseconds.
+    pub(crate) peak_bytes: u64,
 }
 
 impl Output {

@@ -92,6 +92,21 @@ impl RunResult {
         self.number("/flows/0/achieved_rate")
     }
 
+    /// Why it did not pass.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        self.list("/outcome/reasons").iter().map(|reason| reason.as_str().expect("a text").to_owned()).collect()
+    }
+
+    /// What a person should know.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.list("/warnings").iter().map(|warning| warning.as_str().expect("a text").to_owned()).collect()
+    }
+
+    /// Rows of the first data set, empty messages in it that are none, and rows that were handed out.
+    pub(crate) fn data(&self) -> (u64, u64, u64) {
+        (self.count("/data/0/rows"), self.count("/data/0/skipped"), self.count("/data/0/handed_out"))
+    }
+
     /// Acknowledged messages a second.
     #[allow(dead_code, reason = "for benchmarks")]
     pub(crate) fn messages_per_second(&self) -> f64 {

@@ -17,6 +17,7 @@ pub(crate) struct Running {
     shown: String,
     started: Instant,
     deadline: Instant,
+    peak_bytes: u64,
     stdout: Stream,
     stderr: Stream,
     _folder: Option<Rc<Folder>>,
@@ -41,7 +42,7 @@ impl Running {
             Some(ours) => Stream::read(ours, false),
             None => Stream::read(child.stderr.take().expect("it is piped"), false),
         };
-        Running { child, shown, started, deadline: started + limit, stdout, stderr, _folder: folder }
+        Running { child, shown, started, deadline: started + limit, peak_bytes: 0, stdout, stderr, _folder: folder }
     }
 
     /// Ctrl-C.
@@ -84,6 +85,7 @@ impl Running {
             stdout: self.stdout.join(),
             stderr: self.stderr.join(),
             took,
+            peak_bytes: self.peak_bytes,
         }
     }
 
@@ -92,11 +94,19 @@ impl Running {
             if let Some(status) = self.child.try_wait().expect("it is our child") {
                 return Some(status);
             }
+            self.peak_bytes = self.peak_bytes.max(self.most_memory());
             thread::sleep(Duration::from_millis(5));
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
         None
+    }
+
+    /// The most memory that the process has had so far, as the kernel keeps it.
+    fn most_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default() << 10
     }
 
     fn signal(&self, signal: libc::c_int) {

@@ -43,7 +43,7 @@ pub(super) fn index(input: &mut Input<'_>, delimiter: u8) -> Result<(Vec<String>
     let mut index = Index::default();
     while skip_blank(input)? {
         index.starts.push(input.at);
-        let row = walk.row(input, &mut |_| ())?;
+        let row = walk.row(input, |_, _| ())?;
         if row.cells != columns.len() {
             let Seen { line, last_line, cells } = row;
             return Err(Problem::Ragged { line, last_line, cells: Count(cells), columns: columns.len() });
@@ -114,9 +114,9 @@ impl Walk {
     fn header(&mut self, input: &mut Input<'_>) -> Result<Vec<String>, Problem> {
         let line = input.line;
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
-        self.row(input, &mut |part| {
-            bytes.extend_from_slice(part.0);
-            ends.extend_from_slice(part.1);
+        self.row(input, |part, ends_in_it| {
+            bytes.extend_from_slice(part);
+            ends.extend_from_slice(ends_in_it);
         })?;
         let text = std::str::from_utf8(&bytes).map_err(|_| Problem::HeaderNotText { line })?;
         let starts = std::iter::once(0).chain(ends.iter().copied());
@@ -132,7 +132,7 @@ impl Walk {
     }
 
     /// Goes through one row, which is there. `look` sees its cells' bytes and where these end, part by part.
-    fn row(&mut self, input: &mut Input<'_>, look: &mut dyn FnMut((&[u8], &[usize]))) -> Result<Seen, Problem> {
+    fn row(&mut self, input: &mut Input<'_>, mut look: impl FnMut(&[u8], &[usize])) -> Result<Seen, Problem> {
         let (line, mut cells) = (input.line, 0);
         loop {
             let next = input.fill()?;
@@ -140,7 +140,7 @@ impl Walk {
             // a row without a line break at the file's end is whole; one with an open quote takes the line break in
             let next = if at_end { b"\n" } else { next };
             let (result, read, length, count) = self.reader.read_record(next, &mut self.room, &mut self.ends);
-            look((&self.room[..length], &self.ends[..count]));
+            look(&self.room[..length], &self.ends[..count]);
             cells += count;
             if !at_end {
                 if let Some(before) = self.quotes.check(&next[..read]) {
