@@ -169,6 +169,26 @@ fn rows_by_number_and_what_a_data_set_says_of_itself() {
     output.exits(0).prints("4 rows of a.csv, sequential: 4 handed out");
 }
 
+#[test]
+fn rows_that_were_asked_for_in_vain_fail_a_flow_only_if_it_ends_there() {
+    let guest = reader(1).setup("(call $next (global.get $set) (i32.const 100) (i32.const 1024))");
+    let run = |iterate: &str, run: &str| {
+        let data = "file = \"a.csv\"\norder = \"unique\"";
+        let manifest = with_data(&manifest_with_topic(1, "threads = 1", run), data);
+        Project::of(&guest.clone().iterates(iterate), &manifest).file("a.csv", "id\n1\n2\n").run().json().output()
+    };
+    let goes_on = run("(local.get $count)", "iterations = 5");
+    let result = goes_on.exits(0).result();
+    assert!(result.reasons().is_empty(), "{goes_on}");
+    assert!(
+        result.warnings().iter().any(|text| text.starts_with("data set `write` exhausted after 2 rows at ")),
+        "{goes_on}"
+    );
+    let ends = run("(i32.const 0)", "duration = \"30s\"");
+    let result = ends.exits(1).within(Duration::from_secs(20)).result();
+    assert_eq!(result.reasons().len(), 1, "{ends}");
+}
+
 /// A run that would last, whose guest does this first in an iteration.
 fn begins(body: &str) -> Output {
     let manifest = with_data(&manifest_with_topic(1, "threads = 1", "duration = \"30s\""), "file = \"a.csv\"");
