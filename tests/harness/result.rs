@@ -118,11 +118,6 @@ impl RunResult {
         self.count(&format!("/flows/0/operations/0/measures/{measure}/above_1s"))
     }
 
-    /// What a person should know of the run.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        self.list("/warnings").iter().map(|warning| warning.as_str().expect("a text").to_owned()).collect()
-    }
-
     /// A setting that the client really holds, by librdkafka's own name.
     pub(crate) fn client(&self, name: &str) -> String {
         self.text(&format!("/flows/0/client/{name}"))
