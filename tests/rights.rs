@@ -22,12 +22,20 @@ fn as_alice(khost: Khost, kafka: &Secured) -> Khost {
         .env("KHOST_KAFKA_SASL_PASSWORD", ALICE.password)
 }
 
-/// Says who lacks what, and how it is given.
+/// Says who lacks what, and how it is given. Who lacks Describe lacks all, and who is given more can describe.
 #[track_caller]
-fn lacks(output: &Output, operation: &str, resource: &str, option: &str, kafka: &Secured) {
-    let command = format!("--allow-principal \"{PRINCIPAL}\" --operation {operation} {option}");
-    let (named, address) = (format!("{PRINCIPAL} lacks the right {operation} on {resource}"), kafka.at(Listener::Sasl));
-    output.exits(3).within(SOON).explains(&[&named, &address, "kafka-acls --bootstrap-server", &command]);
+fn lacks(output: &Output, operations: &[&str], resource: &str, option: &str, kafka: &Secured) {
+    let given: Vec<&&str> = operations.iter().filter(|one| **one != "Describe").collect();
+    let given: String = given.iter().map(|operation| format!("--operation {operation} ")).collect();
+    let command = format!("--allow-principal \"{PRINCIPAL}\" {given}{option}");
+    let rights = if operations.len() == 1 { "right" } else { "rights" };
+    let named = format!("{PRINCIPAL} lacks the {rights} {} on {resource}", operations.join(" and "));
+    output.exits(3).within(SOON).explains(&[
+        &named,
+        &kafka.at(Listener::Sasl),
+        "kafka-acls --bootstrap-server",
+        &command,
+    ]);
 }
 
 /// What a check needs of one resource is asked for in this order; with all of it, the check passes.
@@ -38,9 +46,11 @@ fn needs(kafka: &Secured, arguments: &[&str], resource: Resource<'_>, wanted: &[
         Resource::Topic(name) => ("topic", name),
         other => panic!("{other:?}"),
     };
-    for operation in wanted {
+    let words: Vec<String> = wanted.iter().map(|operation| format!("{operation:?}")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    for (at, operation) in wanted.iter().enumerate() {
         let option = format!("--{kind} {name}");
-        lacks(&check(), &format!("{operation:?}"), &format!("{kind} `{name}`"), &option, kafka);
+        lacks(&check(), &words[at..], &format!("{kind} `{name}`"), &option, kafka);
         kafka.allow(PRINCIPAL, *operation, resource);
     }
     check().exits(0).prints(name).prints("verdict").prints(PRINCIPAL);
@@ -59,6 +69,21 @@ fn a_right_that_is_missing_is_named_with_the_command_that_gives_it() {
 }
 
 #[test]
+fn all_that_is_missing_is_named_at_once() {
+    let Some(kafka) = Kafka::secured() else { return };
+    let (topic, other, group) = (kafka.topic("guarded").create(), kafka.topic("guarded").create(), unique("guarded"));
+    kafka.allow(PRINCIPAL, Operation::Describe, Resource::Topic(&other.name));
+    let arguments = ["--write", &topic.name, "--read", &other.name, "--group", &group];
+    as_alice(Project::new().khost(&["check"]).args(arguments), &kafka).output().exits(3).explains(&[
+        &format!("Describe and Write on topic `{}`, Read on topic `{}`", topic.name, other.name),
+        &format!("Describe and Read on group `{group}`"),
+        &format!("--operation Write --topic {}", topic.name),
+        &format!("--operation Read --topic {}", other.name),
+        &format!("--operation Read --group {group}"),
+    ]);
+}
+
+#[test]
 fn a_topic_is_created_by_who_may_and_by_a_run_only() {
     let Some(kafka) = Kafka::secured() else { return };
     let name = unique("created");
@@ -67,23 +92,25 @@ fn a_topic_is_created_by_who_may_and_by_a_run_only() {
     let check = || as_alice(project.khost(&["check", "scenario.wasm"]), &kafka).output();
     let run = || as_alice(project.run(), &kafka).json().output();
     let (resource, option) = (Resource::Topic(&name), format!("--topic {name}"));
-    let lack = |output: &Output, operation| lacks(output, operation, &format!("topic `{name}`"), &option, &kafka);
+    let lack = |output: &Output, operations: &[&str]| {
+        lacks(output, operations, &format!("topic `{name}`"), &option, &kafka);
+    };
     let partitions = || kafka.existing(&name).end_offsets().len();
 
     for output in [check(), run()] {
-        lack(&output, "Describe");
+        lack(&output, &["Describe", "Write"]);
     }
     // who may write may describe
     kafka.allow(PRINCIPAL, Operation::Write, resource);
     for output in [check(), run()] {
-        lack(&output, "Create");
+        lack(&output, &["Create"]);
     }
     kafka.revoke(PRINCIPAL, Operation::Write, resource);
     for operation in [Operation::Create, Operation::Describe] {
         kafka.allow(PRINCIPAL, operation, resource);
     }
     for output in [check(), run()] {
-        lack(&output, "Write");
+        lack(&output, &["Write"]);
     }
     assert_eq!(partitions(), 0, "a topic that can't be written to is not created");
     kafka.allow(PRINCIPAL, Operation::Write, resource);

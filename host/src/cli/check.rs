@@ -18,7 +18,8 @@ use crate::report;
 ///
 /// What khost run does before a load: addresses, TLS, credentials, each broker's release, topics with their partitions and
 /// leaders, the rights of this principal, size limits, the clock. With a scenario, for what that will do; without, for what
-/// --write, --read and --group name. Nothing is created: a topic that a run would create is tried out only.
+/// --write, --read and --group name. Nothing is created: a topic that a run would create is tried out only. Exits with 0
+/// when all is fit, with 2 for bad input, and with 3 when Kafka can't be reached, or refuses.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
@@ -69,7 +70,12 @@ pub(super) fn check(arguments: &Arguments) -> Result<u8, Failure> {
             }
         }
     }
-    let (reach, mut cluster) = reached(arguments, &plan, &topics).inspect_err(|_| plan_notes(&plan))?;
+    let (reach, mut cluster) = reached(arguments, &plan, &topics).inspect_err(|failure| {
+        plan_notes(&plan);
+        if arguments.format == Format::Json {
+            output::print(&report::check_failed_json(&failure.message, failure.hint.as_deref(), failure.code));
+        }
+    })?;
     cluster.warnings.splice(0..0, plan.warnings);
     let printed = match arguments.format {
         Format::Text => output::print(&report::check_text(&cluster, &reach.bootstrap(), output::width())),

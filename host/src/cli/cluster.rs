@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::failure::Failure;
 use crate::kafka::{Addresses, ClientSettings, Embedded, Reach, Security};
-use crate::plan::{Bytes, Plan, VARIABLES, setting_of_variable};
+use crate::plan::{self, Bytes, Plan, VARIABLES, setting_of_variable};
 
 /// The options.
 #[derive(Debug, Args)]
@@ -21,7 +21,8 @@ pub(super) struct ClusterArguments {
     /// A client.properties as Java's clients take it: brokers, TLS, SASL, and other settings
     #[arg(long, value_name = "FILE")]
     kafka_config: Option<PathBuf>,
-    /// A client setting by librdkafka's name, such as linger.ms=20 [repeatable]
+    /// A client setting by librdkafka's name, such as linger.ms=20 [repeatable]; secrets are better in the environment,
+    /// as KHOST_KAFKA_SASL_PASSWORD, or KHOST_KAFKA_SASL_PASSWORD_FILE for the file that holds it
     #[arg(short = 'X', value_name = "NAME=VALUE")]
     pub(super) kafka: Vec<String>,
 }
@@ -40,6 +41,15 @@ impl ClusterArguments {
         Ok(Some(Bytes { place: path.display().to_string(), bytes }))
     }
 
+    /// Which brokers, for a person.
+    pub(super) fn names(&self, plan: &Plan) -> String {
+        match (&self.brokers, &plan.bootstrap) {
+            (Some(list), _) => format!("{list} (--brokers)"),
+            (None, Some(list)) => format!("{list} (--kafka-config)"),
+            (None, None) => "the embedded broker, as no brokers are named".into(),
+        }
+    }
+
     /// The way to a cluster that has to be named.
     pub(super) fn way_to_named(&self, plan: &Plan) -> Result<Reach, Failure> {
         match self.named(plan)? {
@@ -54,7 +64,8 @@ impl ClusterArguments {
             (Some(list), _, _) => Ok(Some(reach(list, plan)?)),
             (None, Some(list), Some(file)) => {
                 let place = format!("bootstrap.servers of {}", file.display());
-                Ok(Some(reach(list, plan).map_err(|failure| failure.about(&place))?))
+                let addresses = addresses(list, plan).map_err(|failure| failure.about(&place))?;
+                Ok(Some(reach_at(addresses, plan)?))
             }
             (None, None, Some(file)) => {
                 let message = format!("{} names no bootstrap.servers", file.display());
@@ -84,9 +95,31 @@ impl ClusterArguments {
 }
 
 fn reach(list: &str, plan: &Plan) -> Result<Reach, Failure> {
+    reach_at(addresses(list, plan)?, plan)
+}
+
+fn addresses(list: &str, plan: &Plan) -> Result<Addresses, Failure> {
     let protocol = plan.kafka.get("security.protocol").map_or("plaintext", String::as_str);
-    let addresses = Addresses::parse(list, protocol)?;
-    Ok(Reach::new(addresses, Security::read(&plan.kafka)?)?)
+    Ok(Addresses::parse(list, protocol)?)
+}
+
+fn reach_at(addresses: Addresses, plan: &Plan) -> Result<Reach, Failure> {
+    let security = Security::read(&plan.kafka).map_err(|error| {
+        let origin = origin(plan, error.setting);
+        let failure = Failure::from(error);
+        match origin {
+            Some(origin) => failure.about(&origin),
+            None => failure,
+        }
+    })?;
+    Ok(Reach::new(addresses, security)?)
+}
+
+/// Where a setting of Kafka's has its value from.
+fn origin(plan: &Plan, name: &str) -> Option<String> {
+    let is_it =
+        |setting: &&plan::Setting| setting.table == "kafka" && plan::canonical(&setting.key) == plan::canonical(name);
+    plan.settings.iter().find(is_it).map(|setting| setting.origin.to_string())
 }
 
 /// The settings of each flow's clients.

@@ -23,8 +23,8 @@ const INTERRUPTED: u8 = 130;
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) code: u8,
-    message: String,
-    hint: Option<String>,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
 }
 
 impl Failure {

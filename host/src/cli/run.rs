@@ -68,6 +68,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     if arguments.dry_run {
         output::print(&plan::show(&plan));
         plan_notes(&plan);
+        plan.other_defaults.iter().for_each(|note| eprintln!("note: {note}"));
+        eprintln!("note: it would run against {}", arguments.cluster.names(&plan));
         return Ok(0);
     }
     let compiled = Arc::new(Engine::new(cache_folder().as_deref())?.compile(&package.wasm)?);

@@ -30,7 +30,7 @@ pub use embedded::Embedded;
 pub use errors::{Code, ENDING, NO_ANSWER};
 pub use lane::{Lane, Record, Rejected, Value};
 pub use preflight::{
-    Access, Broker, Checks, Clock, Cluster, Operation, PreflightError, Resource, TopicFacts, preflight,
+    Access, Broker, Checks, Clock, Cluster, Lack, Operation, PreflightError, Resource, TopicFacts, preflight,
 };
 pub use reach::Reach;
 pub use security::{BadCertificate, CertificateProblem, Security, SecurityError};

@@ -24,7 +24,7 @@ use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
 use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Reach, Wire};
 use crate::measure::{Busy, Collector, FlowTotals, RunClock, Sample, process_cpu_ns};
-use crate::plan::{FlowKind, Plan};
+use crate::plan::{FlowKind, Plan, for_producers};
 
 /// A set-up that takes longer is told of, again and again.
 const LONG_SETUP: Duration = Duration::from_secs(2);
@@ -228,7 +228,8 @@ fn start_flow(
         ("client.id".into(), format!("khost-{}", planned.name)),
         ("topic.metadata.refresh.interval.ms".into(), METADATA_REFRESH_MS.into()),
     ]);
-    settings.extend(running.reach.client_settings().clone());
+    let for_all = running.reach.client_settings().iter().filter(|(name, _)| for_producers(name));
+    settings.extend(for_all.map(|(name, value)| (name.clone(), value.clone())));
     settings.extend(planned.kafka.clone());
     let topics: Vec<_> =
         plan.topics.iter().enumerate().filter(|(_, t)| t.produce).map(|(at, t)| (at, t.name.clone())).collect();

@@ -65,6 +65,8 @@ pub struct Plan {
     /// librdkafka's settings that hold for every client: the manifest's `[kafka]`, profiles, `-X`. Checked, and by the
     /// names that librdkafka keeps them by: `queue.buffering.max.ms`, not `linger.ms`.
     pub kafka: BTreeMap<String, String>,
+    /// What a file of Java's clients leaves to defaults that are others here, for whoever sends messages.
+    pub other_defaults: Option<String>,
     /// The brokers that a file of Java's clients names, as it names them.
     pub bootstrap: Option<String>,
     /// Every value with its dotted path and where it came from, for `--dry-run` and the report. Secrets are masked.

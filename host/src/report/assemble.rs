@@ -36,6 +36,7 @@ pub struct Facts<'a> {
 pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     let plan = facts.plan;
     let mut warnings = plan.warnings.clone();
+    warnings.extend(plan.other_defaults.clone());
     warnings.extend(facts.cluster.warnings.iter().cloned());
     let throttle: BTreeMap<i32, BrokerThrottle> = throttle(&record);
     let load_s = record.load.as_secs_f64();

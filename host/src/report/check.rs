@@ -14,22 +14,31 @@ pub fn check_json(cluster: &Cluster, bootstrap: &str) -> String {
     #[derive(Serialize)]
     struct Checked<'a> {
         schema: &'static str,
+        fit: bool,
         bootstrap: &'a str,
         #[serde(flatten)]
         cluster: &'a Cluster,
         warnings: &'a [String],
     }
-    let checked = Checked { schema: SCHEMA, bootstrap, cluster, warnings: &cluster.warnings };
+    let checked = Checked { schema: SCHEMA, fit: true, bootstrap, cluster, warnings: &cluster.warnings };
     let mut json = serde_json::to_string_pretty(&checked).expect("the document has only text keys");
     json.push('\n');
     json
+}
+
+/// Why a cluster does not let a load in, as one JSON object.
+pub fn check_failed_json(error: &str, hint: Option<&str>, exit_code: u8) -> String {
+    let document = serde_json::json!({
+        "schema": SCHEMA, "fit": false, "error": error, "hint": hint, "exit_code": exit_code
+    });
+    format!("{document:#}\n")
 }
 
 /// The cluster for people, line by line, ending with the verdict.
 pub fn check_text(cluster: &Cluster, bootstrap: &str, width: Option<usize>) -> String {
     let mut page = Page::new(width);
     let brokers = plural(cluster.brokers.len() as u64, "broker");
-    page.line("cluster", &format!("{bootstrap}, {brokers}, each reached where it says that it is"));
+    page.line("cluster", &format!("{bootstrap}, {brokers}, each reached at its advertised address"));
     for broker in &cluster.brokers {
         let kafka =
             broker.kafka.map_or(String::new(), |release| format!(", Kafka {release} (by the requests it speaks)"));
@@ -58,10 +67,7 @@ pub fn check_text(cluster: &Cluster, bootstrap: &str, width: Option<usize>) -> S
                 ),
             );
         }
-        None => page.line(
-            "clock",
-            "not told: this takes a controller of Kafka 3.3 or newer, and the right Describe on the cluster",
-        ),
+        None => page.line("clock", "not told: it takes the right Describe on the cluster, and a controller of KRaft"),
     }
     for warning in &cluster.warnings {
         page.line("note", warning);
@@ -71,8 +77,8 @@ pub fn check_text(cluster: &Cluster, bootstrap: &str, width: Option<usize>) -> S
 }
 
 fn describe(topic: &TopicFacts) -> String {
-    let TopicFacts { name, partitions, replication, config, rights, .. } = topic;
-    if *partitions == 0 {
+    let TopicFacts { name, exists, partitions, replication, config, rights, .. } = topic;
+    if !exists {
         return format!("{name}: not there yet; khost run would create it");
     }
     let limit =

@@ -11,7 +11,7 @@ mod progress;
 mod terminal;
 
 pub use assemble::{Facts, assemble};
-pub use check::{check_json, check_text};
+pub use check::{check_failed_json, check_json, check_text};
 pub use document::*;
 pub use progress::Display;
 pub use terminal::text;

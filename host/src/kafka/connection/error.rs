@@ -148,6 +148,10 @@ impl BrokerError {
                 CertificateProblem::Untrusted => {
                     "give the certificate of the authority that signed it, in PEM: -X ssl.ca.location=ca.pem".into()
                 }
+                CertificateProblem::NoRoot => format!(
+                    "OpenSSL wants the whole chain, where Java is content with a part: add the certificate of {} to those that are trusted",
+                    bad.issuer
+                ),
                 CertificateProblem::HostName => {
                     "use a name that it is for, in --brokers and in the broker's advertised.listeners; for a trial, -X ssl.endpoint.identification.algorithm=none".into()
                 }
@@ -162,7 +166,12 @@ impl BrokerError {
                 "is it signed by an authority that the brokers trust (their ssl.truststore), and still valid?".into()
             }
             BrokerError::Mechanism { offered, .. } => {
-                format!("set -X sasl.mechanism={}", offered.first().map_or("…", String::as_str))
+                // the strongest first; PLAIN shows the password itself
+                const BY_STRENGTH: [&str; 4] = ["SCRAM-SHA-512", "SCRAM-SHA-256", "OAUTHBEARER", "PLAIN"];
+                match BY_STRENGTH.iter().find(|name| offered.iter().any(|one| one == *name)) {
+                    Some(name) => format!("set -X sasl.mechanism={name}, if your user is known for it"),
+                    None => "khost knows none of these".into(),
+                }
             }
             BrokerError::Login { mechanism: "OAUTHBEARER", .. } => {
                 "is the token for this cluster, signed by whom its brokers trust, and not expired?".into()
@@ -192,6 +201,11 @@ fn certificate(bad: &BadCertificate) -> String {
     match bad.problem {
         CertificateProblem::Untrusted => {
             format!("shows a certificate of {issuer}, whom khost does not trust (for {subject}: {words})")
+        }
+        CertificateProblem::NoRoot => {
+            format!(
+                "shows a certificate by {subject}, whom khost trusts; {issuer} is above that one, and not trusted ({words})"
+            )
         }
         CertificateProblem::HostName => {
             let hosts = if hosts.is_empty() { subject.clone() } else { hosts.join(", ") };

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::rights::{Operation, Resource};
+use super::rights::{self, Lack};
 use crate::kafka::connection::BrokerError;
 use crate::kafka::token::TokenError;
 
@@ -49,14 +49,12 @@ pub enum PreflightError {
     #[error(transparent)]
     Token(#[from] TokenError),
     /// The principal may not do what the plan will do.
-    #[error("{principal} lacks the right {operation:?} on {resource} (so says the broker at {broker})")]
+    #[error("{principal} lacks {} (so says the broker at {broker})", rights::words(.lacks))]
     Denied {
         /// Who.
         principal: String,
-        /// What.
-        operation: Operation,
-        /// To what.
-        resource: Resource,
+        /// What, and to what.
+        lacks: Vec<Lack>,
         /// Which broker says so.
         broker: String,
     },
@@ -124,16 +122,18 @@ impl PreflightError {
                 "a setting may mean something to librdkafka only: --dry-run lists all that are set".into()
             }
             PreflightError::Token(error) => error.hint(),
+            PreflightError::Advertised { reason, .. } if reason.contains("within") => {
+                "does a firewall drop what is sent there? Or set advertised.listeners of that broker to an address that this machine reaches".into()
+            }
             PreflightError::Advertised { .. } => {
                 "set advertised.listeners of that broker to an address that this machine reaches, or make the name resolve here".into()
             }
             PreflightError::Denied { principal, .. } if !principal.starts_with("User:") => {
-                "who may change the cluster's rights: kafka-acls with the principal that the token names; on Amazon MSK, an IAM policy".into()
+                "an admin of the cluster can give it, by kafka-acls to the principal that the token names; on Amazon MSK, by an IAM policy".into()
             }
-            PreflightError::Denied { principal, operation, resource, broker } => format!(
-                "who may change the cluster's rights: kafka-acls --bootstrap-server {broker} --add --allow-principal \"{principal}\" --operation {operation:?} {}",
-                resource.option()
-            ),
+            PreflightError::Denied { principal, lacks, broker } => {
+                format!("an admin of the cluster can: {}", rights::commands(lacks, principal, broker))
+            }
             PreflightError::MissingTopic { key, .. } if key.is_empty() => "create it, or correct its name".into(),
             PreflightError::MissingTopic { key, .. } => format!(
                 "create it, correct its name (--set topics.{key}.name=… or --param prefix=…), or let khost create it: --set topics.{key}.partitions=12"

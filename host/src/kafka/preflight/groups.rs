@@ -7,7 +7,7 @@ use kafka_protocol::protocol::StrBytes;
 
 use super::PreflightError;
 use super::brokers::{Brokers, ask, failed};
-use super::rights::{self, Operation, Resource};
+use super::rights::Operation;
 use crate::kafka::Code;
 
 /// How long a cluster may take to find a coordinator; the first group ever makes it create a topic.
@@ -25,37 +25,24 @@ const NO_COORDINATOR_YET: i16 = 15;
 const NOT_COORDINATOR: i16 = 16;
 const GROUP_DENIED: i16 = 30;
 
-/// Answers those of which the brokers said that they may be read with.
-pub(super) fn check(brokers: &mut Brokers, groups: &[String]) -> Result<Vec<String>, PreflightError> {
-    let mut allowed = Vec::new();
-    for group in groups {
-        if check_one(brokers, group)? {
-            allowed.push(group.clone());
-        }
-    }
-    Ok(allowed)
-}
-
-fn check_one(brokers: &mut Brokers, group: &str) -> Result<bool, PreflightError> {
+/// What is lacking to read with a group; nothing at all where the broker does not tell.
+pub(super) fn lacks(brokers: &mut Brokers, group: &str) -> Result<Option<Vec<Operation>>, PreflightError> {
     let until = Instant::now() + COORDINATOR;
-    let (principal, resource) = (brokers.principal.clone(), Resource::Group(group.to_owned()));
     loop {
         let (code, coordinator) = find(brokers, group)?;
         let code = match (code, coordinator) {
             (NONE, Some(id)) => {
-                let (code, bits, broker) = describe(brokers, id, group)?;
+                let (code, bits) = describe(brokers, id, group)?;
                 if code == NONE {
-                    return rights::check(bits, Operation::Read, &principal, resource, &broker);
+                    let told = Operation::Read.is_in(bits);
+                    return Ok(told.map(|allowed| if allowed { Vec::new() } else { vec![Operation::Read] }));
                 }
                 code
             }
             (code, _) => code,
         };
         match code {
-            GROUP_DENIED => {
-                let broker = brokers.any().1.address().to_string();
-                return Err(rights::denied(Operation::Describe, &principal, resource, &broker));
-            }
+            GROUP_DENIED => return Ok(Some(vec![Operation::Describe, Operation::Read])),
             LOADING | NO_COORDINATOR_YET | NOT_COORDINATOR if Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(50));
             }
@@ -83,16 +70,14 @@ fn find(brokers: &mut Brokers, group: &str) -> Result<(i16, Option<i32>), Prefli
     Ok((found.0, Some(found.1).filter(|id| *id >= 0)))
 }
 
-/// What the coordinator says: a code, the rights, and who it is.
-fn describe(brokers: &mut Brokers, id: i32, group: &str) -> Result<(i16, i32, String), PreflightError> {
-    let Some(connection) = brokers.get(id) else { return Ok((NOT_COORDINATOR, 0, String::new())) };
-    let broker = connection.address().to_string();
+/// What the coordinator says: a code, and the rights.
+fn describe(brokers: &mut Brokers, id: i32, group: &str) -> Result<(i16, i32), PreflightError> {
+    let Some(connection) = brokers.get(id) else { return Ok((NOT_COORDINATOR, 0)) };
     let version = connection.version::<DescribeGroupsRequest>().unwrap_or_default().min(WITHOUT_RIGHTS - 1);
     let request = DescribeGroupsRequest::default()
         .with_groups(vec![GroupId(StrBytes::from_string(group.to_owned()))])
         .with_include_authorized_operations(version >= WITH_RIGHTS);
     let answer = connection.ask_as(&request, version).map_err(|error| failed(id, connection, error))?;
-    Ok(answer.groups.first().map_or((NOT_COORDINATOR, 0, broker.clone()), |group| {
-        (group.error_code, group.authorized_operations, broker.clone())
-    }))
+    let group = answer.groups.first();
+    Ok(group.map_or((NOT_COORDINATOR, 0), |group| (group.error_code, group.authorized_operations)))
 }

@@ -20,7 +20,8 @@ use crate::plan::Topic;
 use brokers::Brokers;
 pub use clock::Clock;
 pub use error::PreflightError;
-pub use rights::{Operation, Resource};
+pub use rights::{Lack, Operation, Resource};
+use topics::Found;
 
 /// What is to be found out, and how to reach it.
 pub struct Checks<'a> {
@@ -89,6 +90,8 @@ pub struct Access {
 pub struct TopicFacts {
     /// Its name in Kafka.
     pub name: String,
+    /// Whether it is there; else `khost run` would create it.
+    pub exists: bool,
     /// How many.
     pub partitions: u32,
     /// Replicas of its first partition.
@@ -106,7 +109,7 @@ impl TopicFacts {
     /// Whether the brokers said all that the plan needs to know.
     fn tells_rights(&self, topic: &Topic) -> bool {
         let wanted = usize::from(topic.produce) + usize::from(topic.consume);
-        self.partitions == 0 || self.rights.len() == wanted
+        !self.exists || self.rights.len() == wanted
     }
 
     /// A record without a key would be refused.
@@ -122,9 +125,33 @@ impl TopicFacts {
 pub fn preflight(checks: &Checks<'_>) -> Result<Cluster, PreflightError> {
     let mut brokers = Brokers::reach(checks)?;
     let mut warnings: Vec<String> = brokers.warnings().collect();
-    let mut facts = Vec::new();
+    let mut lacks = Vec::new();
+    let mut found = Vec::new();
     for topic in checks.topics {
-        let seen = topics::ensure(&mut brokers, topic, checks.create)?;
+        match topics::find(&mut brokers, topic)? {
+            Found::Lacks(operations) => lacks.push(Lack { resource: Resource::Topic(topic.name.clone()), operations }),
+            one => found.push((topic, one)),
+        }
+    }
+    let mut groups = Vec::new();
+    for group in checks.groups {
+        match groups::lacks(&mut brokers, group)? {
+            Some(operations) if operations.is_empty() => groups.push(group.clone()),
+            Some(operations) => lacks.push(Lack { resource: Resource::Group(group.clone()), operations }),
+            None => {}
+        }
+    }
+    if !lacks.is_empty() {
+        let broker = brokers.any().1.address().to_string();
+        return Err(PreflightError::Denied { principal: brokers.principal.clone(), lacks, broker });
+    }
+    let mut facts = Vec::new();
+    for (topic, found) in found {
+        let seen = match found {
+            Found::There(seen) => seen,
+            _ if checks.create => topics::make(&mut brokers, topic)?,
+            _ => topics::to_come(topic),
+        };
         warnings.extend(topics::other_partitions(topic, &seen));
         facts.push(seen);
     }
@@ -133,13 +160,13 @@ pub fn preflight(checks: &Checks<'_>) -> Result<Cluster, PreflightError> {
         warnings.extend(topics::other_config(topic, facts));
         warnings.extend(sizes::check(topic, facts, checks.settings)?);
     }
-    let groups = groups::check(&mut brokers, checks.groups)?;
     let told = facts.iter().zip(checks.topics).all(|(facts, topic)| facts.tells_rights(topic));
     if !told || groups.len() < checks.groups.len() {
         warnings
             .push("the brokers don't tell rights, as those of Kafka 2.3 and newer do: they show in the load".into());
     }
     let clock = clock::ask(&mut brokers);
+    warnings.extend(checks.reach.security.warnings().map(str::to_owned));
     warnings.extend(clock.as_ref().and_then(Clock::warning));
     librdkafka::agrees(checks.reach)?;
     let (listed, access) = (brokers.list(), brokers.access(&checks.reach.security));

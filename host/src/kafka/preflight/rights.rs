@@ -1,7 +1,5 @@
 //! What a principal may do, as brokers tell it: the bits of `authorized operations` (KIP-430).
 
-use super::PreflightError;
-
 /// An operation of Kafka's ACLs, by its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
@@ -51,22 +49,47 @@ impl std::fmt::Display for Resource {
     }
 }
 
-/// Refuses what the bits do not allow; answers whether the broker said that it is allowed.
-pub(super) fn check(
-    bits: i32,
-    operation: Operation,
-    principal: &str,
-    resource: Resource,
-    broker: &str,
-) -> Result<bool, PreflightError> {
-    match operation.is_in(bits) {
-        Some(false) => Err(denied(operation, principal, resource, broker)),
-        told => Ok(told.is_some()),
+/// What a principal lacks on one resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lack {
+    /// To what.
+    pub resource: Resource,
+    /// What is wanted and not allowed; at least one.
+    pub operations: Vec<Operation>,
+}
+
+impl Lack {
+    /// As a sentence has it.
+    fn words(&self) -> String {
+        let names: Vec<String> = self.operations.iter().map(|operation| format!("{operation:?}")).collect();
+        format!("{} on {}", names.join(" and "), self.resource)
+    }
+
+    /// What `kafka-acls` is to be told; who may write or read may describe.
+    fn options(&self) -> String {
+        let is_enough = |operation: &&Operation| **operation != Operation::Describe || self.operations.len() == 1;
+        let operations =
+            self.operations.iter().filter(is_enough).map(|operation| format!("--operation {operation:?} "));
+        operations.collect::<String>() + &self.resource.option()
     }
 }
 
-pub(super) fn denied(operation: Operation, principal: &str, resource: Resource, broker: &str) -> PreflightError {
-    PreflightError::Denied { principal: principal.to_owned(), operation, resource, broker: broker.to_owned() }
+/// `the right Write on topic …`, or several.
+pub(super) fn words(lacks: &[Lack]) -> String {
+    let all: Vec<String> = lacks.iter().map(Lack::words).collect();
+    let several = lacks.len() > 1 || lacks.iter().any(|lack| lack.operations.len() > 1);
+    format!("the right{} {}", if several { "s" } else { "" }, all.join(", "))
+}
+
+/// The commands that give them.
+pub(super) fn commands(lacks: &[Lack], principal: &str, broker: &str) -> String {
+    let command = |lack: &Lack| {
+        format!(
+            "kafka-acls --bootstrap-server {broker} --command-config admin.properties --add --allow-principal \"{principal}\" {}",
+            lack.options()
+        )
+    };
+    lacks.iter().map(command).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

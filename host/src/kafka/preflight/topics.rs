@@ -10,7 +10,7 @@ use kafka_protocol::messages::{CreateTopicsRequest, DescribeConfigsRequest, Topi
 use kafka_protocol::protocol::StrBytes;
 
 use super::brokers::{Brokers, about, ask, failed};
-use super::rights::{self, Operation, Resource};
+use super::rights::Operation;
 use super::{PreflightError, TopicFacts};
 use crate::kafka::Code;
 use crate::plan::{Topic, nearest};
@@ -18,7 +18,7 @@ use crate::plan::{Topic, nearest};
 /// How long a topic just created may take to be known to every broker.
 const SPREAD: Duration = Duration::from_secs(20);
 /// How long the cluster may take to create one, and its answer to come.
-const CREATE: Duration = Duration::from_secs(10);
+const CREATE_LIMIT: Duration = Duration::from_secs(10);
 const CREATE_ANSWER: Duration = Duration::from_secs(13);
 /// A topic that somebody has just created, or whose leader moves, gets this long.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -36,26 +36,66 @@ const TOPIC: i8 = 2;
 const WANTED: [&str; 5] =
     ["cleanup.policy", "compression.type", "max.message.bytes", "message.timestamp.type", "min.insync.replicas"];
 
-/// The topic, which may have to be created (`really`, or only tried); the plan's rights to it are there.
-pub(super) fn ensure(brokers: &mut Brokers, topic: &Topic, really: bool) -> Result<TopicFacts, PreflightError> {
+/// How a topic was found.
+pub(super) enum Found {
+    /// It is there, and may be used.
+    There(TopicFacts),
+    /// It is not there, and may be created.
+    ToCome,
+    /// The principal lacks this.
+    Lacks(Vec<Operation>),
+}
+
+/// Looks for a topic, and changes nothing: one that is missing and ours to create is tried only.
+pub(super) fn find(brokers: &mut Brokers, topic: &Topic) -> Result<Found, PreflightError> {
     let seen = look_twice(brokers, topic)?;
-    let (seen, created) = match seen.error_code {
-        NONE | LEADER_NOT_AVAILABLE => (seen, false),
+    match seen.error_code {
+        NONE | LEADER_NOT_AVAILABLE => {
+            let (_, lacks) = rights(topic, &seen);
+            if lacks.is_empty() { Ok(Found::There(facts(topic, &seen, false)?)) } else { Ok(Found::Lacks(lacks)) }
+        }
         UNKNOWN_TOPIC if topic.partitions.is_some() => {
             // a broker tells the rights to a topic that is not there yet, too
-            allowed(brokers, topic, &seen)?;
-            create(brokers, topic, really)?;
-            if !really {
-                return Ok(to_come(topic));
+            let (_, mut lacks) = rights(topic, &seen);
+            if create(brokers, topic, Create::Tried)? == Created::Denied {
+                lacks.push(Operation::Create);
             }
-            await_everywhere(brokers, topic)?;
-            (look(brokers, &topic.name)?, true)
+            Ok(if lacks.is_empty() { Found::ToCome } else { Found::Lacks(lacks) })
         }
-        UNKNOWN_TOPIC => return Err(missing(brokers, topic)),
-        TOPIC_DENIED => return Err(denied(brokers, Operation::Describe, topic)),
-        code => return Err(unusable(topic, Code(code.into()).text())),
-    };
-    let allowed = allowed(brokers, topic, &seen)?;
+        UNKNOWN_TOPIC => Err(missing(brokers, topic)),
+        TOPIC_DENIED => {
+            let wanted = wanted(topic).map(|(operation, _)| operation);
+            Ok(Found::Lacks([Operation::Describe].into_iter().chain(wanted).collect()))
+        }
+        code => Err(unusable(topic, Code(code.into()).text())),
+    }
+}
+
+/// Creates a topic that was found to be missing, and waits until every broker knows it.
+pub(super) fn make(brokers: &mut Brokers, topic: &Topic) -> Result<TopicFacts, PreflightError> {
+    if create(brokers, topic, Create::Really)? == Created::Denied {
+        let reason = "the right Create was there a moment ago, and is no more".to_owned();
+        return Err(PreflightError::Create { name: topic.name.clone(), key: topic.key.clone(), reason });
+    }
+    await_everywhere(brokers, topic)?;
+    let seen = look(brokers, &topic.name)?;
+    facts(topic, &seen, true)
+}
+
+/// A topic that is not there, and stays so.
+pub(super) fn to_come(topic: &Topic) -> TopicFacts {
+    TopicFacts {
+        name: topic.name.clone(),
+        exists: false,
+        partitions: 0,
+        replication: 0,
+        created: false,
+        rights: Vec::new(),
+        config: BTreeMap::new(),
+    }
+}
+
+fn facts(topic: &Topic, seen: &MetadataResponseTopic, created: bool) -> Result<TopicFacts, PreflightError> {
     let leaderless: Vec<String> =
         seen.partitions.iter().filter(|p| p.leader_id.0 < 0).map(|p| p.partition_index.to_string()).collect();
     if !leaderless.is_empty() {
@@ -63,33 +103,28 @@ pub(super) fn ensure(brokers: &mut Brokers, topic: &Topic, really: bool) -> Resu
     }
     Ok(TopicFacts {
         name: topic.name.clone(),
+        exists: true,
         partitions: seen.partitions.len() as u32,
         replication: seen.partitions.first().map_or(0, |p| p.replica_nodes.len() as u32),
         created,
-        rights: allowed,
+        rights: rights(topic, seen).0,
         config: BTreeMap::new(),
     })
 }
 
-/// What the plan will do with the topic, as far as the broker says that this principal may.
-fn allowed(
-    brokers: &mut Brokers,
-    topic: &Topic,
-    seen: &MetadataResponseTopic,
-) -> Result<Vec<&'static str>, PreflightError> {
-    let mut allowed = Vec::new();
-    for (wanted, operation, word) in
-        [(topic.produce, Operation::Write, "write"), (topic.consume, Operation::Read, "read")]
-    {
-        if wanted {
-            let (principal, broker) = (brokers.principal.clone(), brokers.any().1.address().to_string());
-            let resource = Resource::Topic(topic.name.clone());
-            if rights::check(seen.topic_authorized_operations, operation, &principal, resource, &broker)? {
-                allowed.push(word);
-            }
-        }
-    }
-    Ok(allowed)
+/// What the plan will do with a topic.
+fn wanted(topic: &Topic) -> impl Iterator<Item = (Operation, &'static str)> {
+    let all = [(topic.produce, Operation::Write, "write"), (topic.consume, Operation::Read, "read")];
+    all.into_iter().filter_map(|(wanted, operation, word)| wanted.then_some((operation, word)))
+}
+
+/// What of that the broker says is allowed, and what it says is not.
+fn rights(topic: &Topic, seen: &MetadataResponseTopic) -> (Vec<&'static str>, Vec<Operation>) {
+    let told = |(operation, word): (Operation, _)| (operation, word, operation.is_in(seen.topic_authorized_operations));
+    let told: Vec<_> = wanted(topic).map(told).collect();
+    let allowed = told.iter().filter(|(.., is_in)| *is_in == Some(true)).map(|(_, word, _)| *word).collect();
+    let lacks = told.iter().filter(|(.., is_in)| *is_in == Some(false)).map(|(operation, ..)| *operation).collect();
+    (allowed, lacks)
 }
 
 /// Fills in what matters of each topic's configuration; it stays empty where it is not told, for want of a right or of
@@ -118,7 +153,7 @@ pub(super) fn configs(brokers: &mut Brokers, topics: &mut [TopicFacts]) -> Resul
 
 /// Says so where a topic that was there has other partitions than the manifest says.
 pub(super) fn other_partitions(topic: &Topic, seen: &TopicFacts) -> Option<String> {
-    let wanted = topic.partitions.filter(|wanted| *wanted != seen.partitions && seen.partitions > 0)?;
+    let wanted = topic.partitions.filter(|wanted| *wanted != seen.partitions && seen.exists)?;
     Some(format!(
         "topic `{}` has {} partitions, not {wanted} as the manifest says; khost does not change topics",
         topic.name, seen.partitions
@@ -188,7 +223,21 @@ fn missing(brokers: &mut Brokers, topic: &Topic) -> PreflightError {
     }
 }
 
-fn create(brokers: &mut Brokers, topic: &Topic, really: bool) -> Result<(), PreflightError> {
+/// Whether a topic is created, or only the cluster asked whether it would be.
+#[derive(Clone, Copy, PartialEq)]
+enum Create {
+    Really,
+    Tried,
+}
+
+/// What came of it.
+#[derive(PartialEq)]
+enum Created {
+    Done,
+    Denied,
+}
+
+fn create(brokers: &mut Brokers, topic: &Topic, how: Create) -> Result<Created, PreflightError> {
     let config = |(name, value): (&String, &String)| {
         CreatableTopicConfig::default()
             .with_name(StrBytes::from_string(name.clone()))
@@ -201,31 +250,19 @@ fn create(brokers: &mut Brokers, topic: &Topic, really: bool) -> Result<(), Pref
         .with_configs(topic.config.iter().map(config).collect());
     let request = CreateTopicsRequest::default()
         .with_topics(vec![new])
-        .with_timeout_ms(CREATE.as_millis() as i32)
-        .with_validate_only(!really);
+        .with_timeout_ms(CREATE_LIMIT.as_millis() as i32)
+        .with_validate_only(how == Create::Tried);
     let (id, connection) = brokers.controller();
     let answer = connection.ask_within(&request, CREATE_ANSWER).map_err(|error| failed(id, connection, error))?;
-    let Some(result) = answer.topics.first() else { return Ok(()) };
+    let Some(result) = answer.topics.first() else { return Ok(Created::Done) };
     match result.error_code {
-        NONE | ALREADY_EXISTS => Ok(()),
-        TOPIC_DENIED | CLUSTER_DENIED => Err(denied(brokers, Operation::Create, topic)),
+        NONE | ALREADY_EXISTS => Ok(Created::Done),
+        TOPIC_DENIED | CLUSTER_DENIED => Ok(Created::Denied),
         code => {
             let words = result.error_message.as_ref().map(|words| words.to_string());
             let reason = words.unwrap_or_else(|| Code(code.into()).text());
             Err(PreflightError::Create { name: topic.name.clone(), key: topic.key.clone(), reason })
         }
-    }
-}
-
-/// A topic that a run would create.
-fn to_come(topic: &Topic) -> TopicFacts {
-    TopicFacts {
-        name: topic.name.clone(),
-        partitions: 0,
-        replication: 0,
-        created: false,
-        rights: Vec::new(),
-        config: BTreeMap::new(),
     }
 }
 
@@ -248,11 +285,6 @@ fn await_everywhere(brokers: &mut Brokers, topic: &Topic) -> Result<(), Prefligh
         }
     }
     Ok(())
-}
-
-fn denied(brokers: &mut Brokers, operation: Operation, topic: &Topic) -> PreflightError {
-    let broker = brokers.any().1.address().to_string();
-    rights::denied(operation, &brokers.principal, Resource::Topic(topic.name.clone()), &broker)
 }
 
 fn unusable(topic: &Topic, reason: String) -> PreflightError {

@@ -29,6 +29,8 @@ pub struct BadCertificate {
 pub enum CertificateProblem {
     /// Signed by nobody whom the settings trust.
     Untrusted,
+    /// Signed by somebody whom the settings trust, but who is signed by somebody else.
+    NoRoot,
     /// For another host.
     HostName,
     /// No longer valid.
@@ -41,7 +43,8 @@ pub enum CertificateProblem {
 }
 
 // OpenSSL's X509_V_ERR_… (x509_vfy.h)
-const UNTRUSTED: [i32; 6] = [2, 18, 19, 20, 21, 27];
+const UNTRUSTED: [i32; 5] = [18, 19, 20, 21, 27];
+const NO_ISSUER_OF_AUTHORITY: i32 = 2;
 const NOT_YET_VALID: i32 = 9;
 const EXPIRED: i32 = 10;
 const OTHER_HOST: [i32; 2] = [62, 64];
@@ -50,6 +53,7 @@ impl BadCertificate {
     pub(super) fn of(context: &mut X509StoreContextRef) -> Self {
         let error = context.error();
         let problem = match error.as_raw() {
+            NO_ISSUER_OF_AUTHORITY => CertificateProblem::NoRoot,
             code if UNTRUSTED.contains(&code) => CertificateProblem::Untrusted,
             code if OTHER_HOST.contains(&code) => CertificateProblem::HostName,
             NOT_YET_VALID => CertificateProblem::NotYetValid,

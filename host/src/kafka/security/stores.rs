@@ -95,6 +95,15 @@ pub(super) fn key(
     })
 }
 
+/// How to make a store that OpenSSL reads.
+fn as_pkcs12(path: &str) -> String {
+    let new = Path::new(path).with_extension("new.p12");
+    let new = new.display();
+    format!(
+        "make it PKCS#12, and name that: keytool -importkeystore -srckeystore {path} -destkeystore {new} -deststoretype PKCS12"
+    )
+}
+
 /// What is in a PKCS#12 file.
 pub(super) struct Store {
     pub(super) identity: Option<(PKey<Private>, X509)>,
@@ -113,12 +122,7 @@ pub(super) fn pkcs12(
     match Format::of(&bytes) {
         Format::Pkcs12 => {}
         Format::Jks => {
-            return fail(
-                format!("{path} is a JKS store, which only Java reads"),
-                format!(
-                    "make it PKCS#12: keytool -importkeystore -srckeystore {path} -destkeystore store.p12 -deststoretype PKCS12"
-                ),
-            );
+            return fail(format!("{path} is a JKS store, which only Java reads"), as_pkcs12(path));
         }
         Format::Pem if setting == "ssl.truststore.location" => {
             return fail(
@@ -150,7 +154,7 @@ pub(super) fn pkcs12(
                     None => format!("give its password as {password_setting}"),
                 }
             } else if text.contains("unsupported") {
-                "its encryption is too old for OpenSSL 3: export it again with a newer keytool or openssl".into()
+                format!("its encryption is too old for OpenSSL 3; with the keytool of Java 17, {}", as_pkcs12(path))
             } else {
                 "PKCS#12 files often end in .p12 or .pfx".into()
             };

@@ -111,6 +111,19 @@ impl Tls {
         Ok((Tls { context: context.build(), verify, verify_host, subject }, instead))
     }
 
+    /// What is not checked, and should be.
+    pub(super) fn warning(&self) -> Option<&'static str> {
+        match (self.verify, self.verify_host) {
+            (false, _) => {
+                Some("the brokers' certificates are not checked (enable.ssl.certificate.verification = false)")
+            }
+            (true, false) => {
+                Some("the brokers' host names are not checked (ssl.endpoint.identification.algorithm = none)")
+            }
+            (true, true) => None,
+        }
+    }
+
     /// Who we are by our certificate, as Java writes it: `CN=alice,O=khost`.
     pub(super) fn subject(&self) -> Option<&str> {
         self.subject.as_deref()
@@ -216,9 +229,10 @@ fn trust(
         trusted = Some((SETTING, all));
     }
     let Some((setting, certificates)) = trusted else {
-        // the same that librdkafka then looks for
-        instead.insert("ssl.ca.location".into(), "probe".into());
         let found = openssl_probe::probe();
+        // the same for librdkafka, which would look in other places
+        let same = found.cert_file.as_ref().or(found.cert_dir.first()).map(|path| path.display().to_string());
+        instead.insert("ssl.ca.location".into(), same.unwrap_or_else(|| "probe".into()));
         let folder = found.cert_dir.first().map(|folder| folder.as_path());
         if found.cert_file.is_some() || folder.is_some() {
             // a store of the system that can't be read leaves nobody trusted, and says so at the handshake

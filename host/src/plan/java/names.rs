@@ -129,7 +129,7 @@ mod tests {
             hint("buffer.memory").is_some_and(|hint| hint.starts_with("this is `queue.buffering.max.kbytes` here"))
         );
         assert_eq!(hint("key.serializer"), Some("leave it out: khost sends the bytes that the scenario makes"));
-        assert_eq!(hint("interceptor.classes"), Some("Java classes can't be used here: leave it out"));
+        assert_eq!(hint("interceptor.classes"), Some("leave it out: Java classes can't be used here"));
     }
 
     #[test]

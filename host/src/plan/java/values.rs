@@ -34,7 +34,6 @@ const NARROWER: &[(&str, i64, i64)] = &[
 const NOTHING: &[(&str, &str)] = &[
     ("bootstrap.controllers", ""),
     ("config.providers", ""),
-    ("interceptor.classes", ""),
     ("sasl.login.class", "org.apache.kafka.common.security.authenticator.DefaultLogin"),
     ("ssl.cipher.suites", ""),
     ("ssl.engine.factory.class", "org.apache.kafka.common.security.ssl.DefaultSslEngineFactory"),
@@ -241,7 +240,7 @@ mod tests {
                 "partition.assignment.strategy=range",
             ),
             ("client.id=\nacks = all \nlinger.ms=\\t5", "acks=all linger.ms=5"),
-            ("interceptor.classes=\ntransaction.two.phase.commit.enable=false", ""),
+            ("transaction.two.phase.commit.enable=false", ""),
         ] {
             assert_eq!(settings(written), given, "{written}");
         }
@@ -273,7 +272,7 @@ mod tests {
             "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner",
             "partition.assignment.strategy=org.apache.kafka.clients.consumer.StickyAssignor",
             "transactional.id=a",
-            "interceptor.classes=a.B",
+            "bootstrap.controllers=a:1",
             "ssl.cipher.suites=TLS_AES_128_GCM_SHA256",
             "ssl.engine.factory.class=a.B",
         ] {

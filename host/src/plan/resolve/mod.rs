@@ -87,9 +87,7 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
     let flows = flow::resolve(&manifest, &run, sources.cpus, &document, &mut listing)?;
     let limits = limits(&manifest.limits, &document, &mut listing)?;
     let seed = seed(&manifest.run, &mut listing);
-    if sources.kafka_config.is_some() {
-        warnings.extend(java::other_defaults(&manifest.kafka.0));
-    }
+    let other_defaults = sources.kafka_config.as_ref().and_then(|_| java::other_defaults(&manifest.kafka.0));
     if flows.iter().all(|flow| !flow.measured) {
         warnings.push("no flow is measured: the report will have no figures".to_owned());
     }
@@ -103,6 +101,7 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
         run,
         limits,
         kafka: manifest.kafka.0,
+        other_defaults,
         bootstrap,
         settings: listing.finish(&document, &values),
         warnings,
