@@ -23,6 +23,7 @@ mod secrets;
 mod secured;
 mod security;
 mod selftest;
+mod sessions;
 mod settings;
 mod stall;
 mod streams;

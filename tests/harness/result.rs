@@ -67,6 +67,41 @@ impl RunResult {
         self.count("/flows/0/iterations/failed")
     }
 
+    /// Iterations that were due and never began.
+    pub(crate) fn missed(&self) -> u64 {
+        self.count("/flows/0/iterations/missed")
+    }
+
+    /// `stream` or `session`.
+    pub(crate) fn kind(&self) -> String {
+        self.text("/flows/0/kind")
+    }
+
+    /// The most users at once, of a session.
+    pub(crate) fn users(&self) -> u64 {
+        self.count("/flows/0/users")
+    }
+
+    /// Of a measure of the flow itself, such as `iteration`, one figure, such as `max_us`.
+    pub(crate) fn measure(&self, measure: &str, figure: &str) -> u64 {
+        self.count(&format!("/flows/0/operations/0/measures/{measure}/{figure}"))
+    }
+
+    /// From the load's start until the last worker was done.
+    pub(crate) fn load_seconds(&self) -> f64 {
+        self.number("/load_s")
+    }
+
+    /// Any count, by its JSON pointer.
+    pub(crate) fn count_of(&self, pointer: &str) -> u64 {
+        self.count(pointer)
+    }
+
+    /// Any text, by its JSON pointer.
+    pub(crate) fn text_of(&self, pointer: &str) -> String {
+        self.text(pointer)
+    }
+
     /// Acknowledged messages by partition of the only topic.
     pub(crate) fn partitions(&self) -> Vec<u64> {
         self.list("/flows/0/partitions/0/messages").iter().map(|count| count.as_u64().expect("a count")).collect()

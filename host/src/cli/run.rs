@@ -74,6 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     }
     let compiled = Arc::new(Engine::new(cache_folder().as_deref())?.compile(&package.wasm)?);
 
+    load::check_room(&plan, &machine).map_err(|error| Failure::input(&error, Some(error.hint.clone())))?;
     let data = super::plan::open_data(&package, &plan)?;
     let (Way { reach, embedded }, cluster) = reached(arguments, &plan).inspect_err(|_| plan_notes(&plan))?;
 
@@ -81,8 +82,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let mut display = Display::new();
     let bootstrap = reach.bootstrap();
     let run_id = RandomState::new().hash_one(std::process::id());
-    let running =
-        Running { plan: &plan, compiled, cluster: &cluster, reach: &reach, run_id, interrupts: &signals::count };
+    let running = Running {
+        plan: &plan,
+        compiled,
+        cluster: &cluster,
+        reach: &reach,
+        run_id,
+        processors: machine.usable_threads(),
+        interrupts: &signals::count,
+    };
     let started = SystemTime::now();
     let record = load::run(&running, data, &mut display);
     display.finish();

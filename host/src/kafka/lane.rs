@@ -79,9 +79,14 @@ unsafe impl Send for Lane {}
 impl Lane {
     /// `needs_key` says by the topic's number whether it is compacted.
     pub fn new(client: Arc<Client>, needs_key: Vec<bool>) -> Self {
+        Lane { pending: Vec::with_capacity(MOST_PENDING), ..Lane::small(client, needs_key) }
+    }
+
+    /// The same for one of thousands of workers: it takes room as it needs it.
+    pub fn small(client: Arc<Client>, needs_key: Vec<bool>) -> Self {
         Lane {
             client,
-            pending: Vec::with_capacity(MOST_PENDING),
+            pending: Vec::new(),
             run: (0, 0),
             fields: Vec::new(),
             needs_key,

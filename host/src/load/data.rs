@@ -5,9 +5,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use super::draws::{hash, mix};
 use super::shared::Shared;
 use super::stop::Ended;
-use super::worker::{hash, mix};
 use crate::data::{DataSet, ReadError, Reader, Turn, Turns};
 use crate::guest::Rows;
 use crate::measure::RunClock;

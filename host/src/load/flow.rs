@@ -1,10 +1,13 @@
-//! One stream flow of a run: its schedule, its window, and what its workers share.
+//! One flow of a run: its schedule, its window, and what its workers share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use super::draws::{hash, mix};
+use super::recorders::Recorders;
 use super::schedule::Schedule;
 use super::shared::Texts;
-use crate::plan::{End, Stream, WarmUp};
+use super::turns::{Instants, Turns};
+use crate::plan::{Arrivals, End, FlowKind, Session, WarmUp};
 
 /// Workers go on with what was due before the end for this long after it, so that a hiccup at the end loses nothing.
 const CATCH_UP_NS: u64 = 2_000_000_000;
@@ -13,8 +16,13 @@ const CATCH_UP_NS: u64 = 2_000_000_000;
 pub(super) struct FlowRun {
     pub(super) index: usize,
     pub(super) name: String,
-    pub(super) stream: Stream,
+    /// A stream's threads, a session's users.
+    pub(super) workers: u32,
     pub(super) schedule: Schedule,
+    /// A session's: who runs which iteration.
+    pub(super) turns: Option<Turns>,
+    /// A session's: where its users record. A stream's threads have recorders of their own.
+    pub(super) recorders: Option<Recorders>,
     pub(super) end: End,
     warm_up: WarmUp,
     /// When the window began; `u64::MAX` until it is known.
@@ -29,19 +37,30 @@ pub(super) struct FlowRun {
 }
 
 impl FlowRun {
-    pub(super) fn new(index: usize, name: &str, stream: &Stream, end: &End, warm_up: WarmUp) -> Self {
-        let schedule = Schedule::new(&stream.pace);
+    pub(super) fn new(index: usize, name: &str, kind: &FlowKind, end: &End, warm_up: WarmUp, seed: u64) -> Self {
+        let schedule = Schedule::new(kind.pace());
+        let turns = match kind {
+            FlowKind::Stream(_) => None,
+            FlowKind::Session(Session { arrivals: Arrivals::Open { poisson: true, .. }, .. }) => {
+                Some(Turns::new(Instants::poisson(mix(seed, &[hash(name), hash("arrivals")]))))
+            }
+            FlowKind::Session(_) => Some(Turns::new(Instants::Uniform(0))),
+        };
         let window_start_ns = match warm_up {
             WarmUp::None => 0,
             WarmUp::Time(length) => length.as_nanos() as u64,
-            WarmUp::Iterations(count) if schedule.is_paced() => schedule.due_ns(count).unwrap_or(u64::MAX),
+            WarmUp::Iterations(count) if turns.is_none() && schedule.is_paced() => {
+                schedule.due_ns(count).unwrap_or(u64::MAX)
+            }
             WarmUp::Iterations(_) => u64::MAX,
         };
         FlowRun {
             index,
             name: name.into(),
-            stream: stream.clone(),
+            workers: kind.workers(),
             schedule,
+            turns,
+            recorders: None,
             end: end.clone(),
             warm_up,
             window_start_ns: AtomicU64::new(window_start_ns),
@@ -51,6 +70,12 @@ impl FlowRun {
             delayed_dropped: AtomicU64::new(0),
             failed_texts: Texts::default(),
         }
+    }
+
+    /// Whether what is sent has a time that it counts from: its iteration's, or in a session that of its call.
+    #[inline]
+    pub(super) fn is_timed(&self) -> bool {
+        self.turns.is_some() || self.schedule.is_paced()
     }
 
     /// Whether an iteration is left out of the figures; `at_ns` is its intended time, or now in an unpaced flow.
@@ -63,7 +88,8 @@ impl FlowRun {
         }
     }
 
-    /// An iteration that counts begins now: the window of an unpaced flow with a warm-up by count begins with its first.
+    /// An iteration that counts begins now: the window of an unpaced flow, or of a session, with a warm-up by count begins
+    /// with its first.
     #[inline]
     pub(super) fn measured_at(&self, now_ns: u64) {
         if self.window_start_ns.load(Relaxed) == u64::MAX {
@@ -92,12 +118,12 @@ impl FlowRun {
             WarmUp::Time(length) => self.schedule.count_within(length.as_nanos() as u64).unwrap_or(0),
             WarmUp::None => 0,
         };
-        below(count, worker, self.stream.threads)
+        below(count, worker, self.workers)
     }
 
     /// How many of the flow's first `count` iterations are worker `worker`'s.
     pub(super) fn share(&self, count: u64, worker: u32) -> u64 {
-        below(count, worker, self.stream.threads)
+        below(count, worker, self.workers)
     }
 
     /// How many measured iterations worker `worker` runs at most.
@@ -107,12 +133,12 @@ impl FlowRun {
             _ => 0,
         };
         let last = before + self.end.iterations?;
-        Some(below(last, worker, self.stream.threads) - below(before, worker, self.stream.threads))
+        Some(below(last, worker, self.workers) - below(before, worker, self.workers))
     }
 
     /// How many measured messages worker `worker` sends at most.
     pub(super) fn messages_share(&self, worker: u32) -> Option<u64> {
-        Some(below(self.end.messages?, worker, self.stream.threads))
+        Some(below(self.end.messages?, worker, self.workers))
     }
 }
 
@@ -126,11 +152,11 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::plan::Pace;
+    use crate::plan::{Pace, Stream};
 
     fn flow(threads: u32, end: End, warm_up: WarmUp) -> FlowRun {
         let stream = Stream { threads, clients: 1, pace: Pace::Unpaced, batch: 100 };
-        FlowRun::new(0, "write", &stream, &end, warm_up)
+        FlowRun::new(0, "write", &FlowKind::Stream(stream), &end, warm_up, 0)
     }
 
     #[test]

@@ -2,16 +2,22 @@
 
 mod counters;
 mod data;
+mod draws;
 mod flow;
 mod later;
 mod log;
 mod operations;
 mod record;
+mod recorders;
+mod room;
 mod run;
 mod schedule;
+mod session;
 mod shared;
 mod stop;
+mod stream;
 mod stream_host;
+mod turns;
 mod watch;
 mod worker;
 
@@ -20,6 +26,7 @@ pub use data::DataFigures;
 pub use log::LogLine;
 pub use operations::Operation;
 pub use record::{FlowRecord, RunRecord};
+pub use room::{NoRoom, check_room};
 pub use run::{RunError, Running, run};
 pub use schedule::Schedule;
 pub use stop::{Ended, Stop};

@@ -63,6 +63,8 @@ pub struct FlowRecord {
     pub end_ns: Option<u64>,
     /// Iterations that were due and never began.
     pub missed: u64,
+    /// Iterations of a session that were begun, and that the end cut short.
+    pub cut: u64,
     /// A worker said that it had nothing left to do.
     pub exhausted: bool,
     /// Delayed messages that were dropped at the end.

@@ -15,11 +15,14 @@ use super::later;
 use super::log::{Log, LogLine};
 use super::operations::Operations;
 use super::record::{FlowRecord, RunRecord};
+use super::recorders::Recorders;
+use super::session::User;
 use super::shared::{Bodies, Shared, Traps};
 use super::stop::Stop;
+use super::stream::StreamRounds;
 use super::stream_host::StreamHost;
 use super::watch::{LOOK, Observer, Watch};
-use super::worker::{Gate, Worker};
+use super::worker::{Gate, Rounds, Worker};
 use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
 use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Reach, Wire};
@@ -45,6 +48,8 @@ pub struct Running<'a> {
     pub reach: &'a Reach,
     /// Differs in every run.
     pub run_id: u64,
+    /// Processors that khost may use.
+    pub processors: u32,
     /// How often somebody asked for the end: 1 drains, 2 gives up.
     pub interrupts: &'a dyn Fn() -> usize,
 }
@@ -98,7 +103,9 @@ impl RunError {
                 Some("mend the scenario, or the parameter or topic that it asks for; --dry-run shows what it gets")
             }
             RunError::Client(_) => Some("correct the setting in [kafka], [flows.NAME.kafka] or -X"),
-            RunError::Thread(_) => Some("lower threads, or raise the limit of processes and threads (ulimit -u)"),
+            RunError::Thread(_) => {
+                Some("lower threads or users, or raise the limit of processes and threads (ulimit -u)")
+            }
             RunError::Worker => Some("this is a bug in khost: its message is above"),
             RunError::Interrupted => None,
         }
@@ -174,13 +181,23 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     for live in flows {
         live.later.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         live.clients.iter().for_each(|client| client.close());
+        let flow = &live.flow;
+        if let Some(recorders) = &flow.recorders {
+            recorders.finish();
+        }
+        // what was due in an open load until its end, or until an early one, and what nobody took
+        let load_ns = ending_ns.unwrap_or(u64::MAX).min(load.as_nanos() as u64);
+        let until_ns = flow.end_ns().map_or(load_ns, |end| end.min(load_ns));
+        let open = flow.turns.as_ref().filter(|_| flow.schedule.is_paced() && !flow.exhausted.load(Relaxed));
+        let left_behind = open.map_or(0, |turns| turns.left_behind(flow, until_ns));
         records.push(FlowRecord {
             totals: FlowTotals::default(),
             wire: live.wire.figures(),
             client_settings: live.clients[0].settings(),
             window_start_ns: live.flow.window_start_ns(),
             end_ns: live.flow.end_ns(),
-            missed: live.flow.missed.load(Relaxed),
+            missed: live.flow.missed.load(Relaxed) + left_behind,
+            cut: 0,
             exhausted: live.flow.exhausted.load(Relaxed),
             delayed_dropped: live.flow.delayed_dropped.load(Relaxed),
             failed_texts: live.flow.failed_texts.list(),
@@ -189,6 +206,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     }
     for (index, (record, mut totals)) in records.iter_mut().zip(collector.finish().flows).enumerate() {
         totals.book_silent(index as u32);
+        record.cut = totals.cut;
         record.totals = totals;
     }
     log_lines.try_iter().for_each(|line| observer.log(&line));
@@ -222,8 +240,12 @@ fn start_flow(
 ) -> Result<ActiveFlow, RunError> {
     let plan = running.plan;
     let planned = &plan.flows[index];
-    let FlowKind::Stream(stream) = &planned.kind;
-    let flow = Arc::new(FlowRun::new(index, &planned.name, stream, &planned.end, plan.run.warm_up));
+    let mut flow = FlowRun::new(index, &planned.name, &planned.kind, &planned.end, plan.run.warm_up, plan.seed);
+    if let FlowKind::Session(session) = &planned.kind {
+        let clock = shared.clock.clone();
+        flow.recorders = Some(Recorders::new(index, session.users, running.processors, clock, samples));
+    }
+    let flow = Arc::new(flow);
     let mut settings = ClientSettings::from([
         ("client.id".into(), format!("khost-{}", planned.name)),
         ("topic.metadata.refresh.interval.ms".into(), METADATA_REFRESH_MS.into()),
@@ -236,14 +258,14 @@ fn start_flow(
     let partitions: Vec<u32> = running.cluster.topics.iter().map(|topic| topic.partitions).collect();
     let wire = Arc::new(Wire::default());
     let mut clients = Vec::new();
-    for _ in 0..stream.clients {
+    for _ in 0..planned.kind.clients() {
         clients.push(Client::new(ClientSetup {
             reach: running.reach,
             settings: &settings,
             topics: &topics,
             partitions: &partitions,
             flow: index,
-            paced: flow.schedule.is_paced(),
+            paced: flow.is_timed(),
             clock: shared.clock.clone(),
             samples: samples.clone(),
             wire: wire.clone(),
@@ -271,7 +293,8 @@ fn start_workers(
 ) -> Result<(), RunError> {
     let plan = running.plan;
     let params = Arc::new(plan.params.clone());
-    for number in 0..live.flow.stream.threads {
+    let kind = &plan.flows[live.flow.index].kind;
+    for number in 0..kind.workers() {
         let worker = Worker {
             shared: shared.clone(),
             flow: live.flow.clone(),
@@ -284,17 +307,23 @@ fn start_workers(
             identity: Identity {
                 flow: live.flow.name.clone(),
                 worker: number,
-                workers: live.flow.stream.threads,
+                workers: kind.workers(),
                 seed: 0,
                 run_id: running.run_id,
                 params: params.clone(),
             },
             seed: plan.seed,
-            warm_up_share: live.flow.warm_up_share(number),
-            iterations_share: live.flow.iterations_share(number),
-            messages_share: live.flow.messages_share(number),
         };
-        let lane = Lane::new(live.clients[number as usize % live.clients.len()].clone(), needs_key(running.cluster));
+        let client = live.clients[number as usize % live.clients.len()].clone();
+        let needs_key = needs_key(running.cluster);
+        let (lane, mut rounds): (_, Box<dyn Rounds + Send>) = match kind {
+            FlowKind::Stream(stream) => {
+                (Lane::new(client, needs_key), Box::new(StreamRounds::new(&live.flow, number, stream.batch)))
+            }
+            FlowKind::Session(session) => {
+                (Lane::small(client, needs_key), Box::new(User::new(&live.flow, session, number, plan.seed)))
+            }
+        };
         let later = live.later_sender.clone().expect("it is dropped once all workers have one");
         let host = StreamHost::new(
             shared.clone(),
@@ -310,6 +339,9 @@ fn start_workers(
             .stack_size(WORKER_STACK_BYTES)
             .name(format!("{}-{number}", live.flow.name))
             .spawn(move || {
+                if worker.flow.turns.is_some() {
+                    worker.shared.stop.enlist();
+                }
                 let (instance, answer) = match worker.set_up(host) {
                     Ok(instance) => (Some(instance), Ok(())),
                     Err(error) => (None, Err(error)),
@@ -318,7 +350,7 @@ fn start_workers(
                 let _ = ready.send((worker.identity.flow.clone(), answer));
                 drop(ready);
                 if let Some(instance) = instance {
-                    worker.run(&gate, instance);
+                    worker.run(&gate, instance, rounds.as_mut());
                 }
             })?;
         workers.push(thread);
@@ -339,7 +371,7 @@ fn await_readiness(
     while waiting > 0 {
         if told.elapsed() >= LONG_SETUP {
             told = Instant::now();
-            observer.say(&format!("setting up: {waiting} of {workers} workers are not ready yet"));
+            observer.say(&format!("setting up: {} of {workers} workers are ready", workers - waiting));
         }
         match readiness.recv_timeout(LOOK) {
             Ok((flow, Err(error))) => {

@@ -63,11 +63,20 @@ impl Schedule {
                     None => (number as u128 * den as u128 / num as u128).min(u64::MAX as u128) as u64,
                 })
             }
+            Schedule::Stages(_) => self.reaches_ns(number as f64),
+        }
+    }
+
+    /// When the schedule has reached `count` iterations, which need not be a whole number: `due_ns` between two of them.
+    /// `None`: never, or at no time in particular as it is unpaced.
+    pub fn reaches_ns(&self, count: f64) -> Option<u64> {
+        match self {
+            Schedule::Unpaced => None,
+            Schedule::Even(rate) => Some((count * rate.denominator_ns() as f64 / rate.numerator() as f64) as u64),
             Schedule::Stages(stretches) => {
-                let n = number as f64;
-                let at = stretches.partition_point(|s| s.first + s.count() <= n);
+                let at = stretches.partition_point(|s| s.first + s.count() <= count);
                 let stretch = stretches.get(at)?;
-                Some(((stretch.start_s + stretch.seconds_until(n - stretch.first)) * 1e9) as u64)
+                Some(((stretch.start_s + stretch.seconds_until(count - stretch.first)) * 1e9) as u64)
             }
         }
     }
@@ -182,6 +191,18 @@ mod tests {
         assert!(around.abs_diff(1_100) <= 1, "{around}");
         let due: Vec<u64> = (0..17_000).map(|n| schedule.due_ns(n).expect("within")).collect();
         assert!(due.windows(2).all(|w| w[0] <= w[1]), "never backwards");
+    }
+
+    #[test]
+    fn between_two_iterations_there_is_an_instant_too() {
+        let even = Schedule::Even(rate("10/s"));
+        assert_eq!(even.reaches_ns(2.5), Some(250_000_000));
+        assert_eq!(even.reaches_ns(3.0), even.due_ns(3));
+        let up = Stage { length: Duration::from_secs(10), from: rate("0/s"), to: rate("10/s") };
+        let stages = Schedule::new(&Pace::Stages(vec![up]));
+        assert_eq!(stages.reaches_ns(12.5), Some(5 * SECOND));
+        assert_eq!(stages.reaches_ns(50.5), None);
+        assert_eq!(Schedule::Unpaced.reaches_ns(1.0), None);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 /// Why a run ended before its plan was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,12 +23,15 @@ const OVER: u8 = 2;
 pub struct Stop {
     state: AtomicU8,
     why: Mutex<Option<Ended>>,
+    sleepers: Mutex<Vec<Thread>>,
 }
 
 impl Stop {
     /// Nothing new begins from now on.
     pub fn end(&self) {
-        self.state.fetch_max(ENDING, Ordering::AcqRel);
+        if self.state.fetch_max(ENDING, Ordering::AcqRel) < ENDING {
+            self.wake();
+        }
     }
 
     /// The same, with a reason; the first one counts.
@@ -37,7 +42,36 @@ impl Stop {
 
     /// Nothing waits from now on, whatever is still open.
     pub fn give_up(&self) {
-        self.state.fetch_max(OVER, Ordering::AcqRel);
+        if self.state.fetch_max(OVER, Ordering::AcqRel) < OVER {
+            self.wake();
+        }
+    }
+
+    /// The calling thread will be woken out of [`Stop::sleep`] when the run ends.
+    pub fn enlist(&self) {
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner).push(std::thread::current());
+    }
+
+    /// Sleeps without waking in between, as thousands of threads do it: an enlisted thread's. It answers true after
+    /// `duration`, and false as soon as the run is ending or `leaves` says so, which is asked when somebody calls
+    /// [`Stop::wake`].
+    pub fn sleep(&self, duration: Duration, leaves: impl Fn() -> bool) -> bool {
+        let began = Instant::now();
+        loop {
+            if self.is_ending() || leaves() {
+                return false;
+            }
+            let left = duration.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::park_timeout(left);
+        }
+    }
+
+    /// Makes enlisted threads that sleep look around.
+    pub fn wake(&self) {
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Thread::unpark);
     }
 
     /// Whether nothing new may begin.
@@ -61,6 +95,24 @@ impl Stop {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_sleeps_is_woken_by_the_end() {
+        let stop = Stop::default();
+        stop.enlist();
+        assert!(stop.sleep(Duration::from_millis(1), || false));
+        assert!(!stop.sleep(Duration::from_secs(60), || true));
+        std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| {
+                stop.enlist();
+                stop.sleep(Duration::from_secs(60), || false)
+            });
+            std::thread::sleep(Duration::from_millis(20));
+            stop.end();
+            assert!(!sleeper.join().expect("no panic"));
+        });
+        assert!(!stop.sleep(Duration::from_secs(60), || false));
+    }
 
     #[test]
     fn it_only_moves_forward_and_the_first_reason_counts() {

@@ -1,4 +1,4 @@
-//! What stands behind a stream worker's imports: its lane into a client, and what it records.
+//! What stands behind a worker's imports, in a stream or a session: its lane into a client, and what it records.
 //!
 //! On the hot path (`begin`, `push`, `finish`): no allocation, lock, formatting or log line per message.
 
@@ -39,7 +39,7 @@ pub struct StreamHost {
     checks: Vec<Arc<Tally>>,
     data: OpenData,
     call: Call,
-    /// What each iteration of the current `iterate` counts from.
+    /// What the messages of each iteration of the current `iterate` count from.
     pub(super) tags: Vec<Tag>,
     /// What was recorded in the current second.
     pub(super) now: WorkInterval,
@@ -116,8 +116,15 @@ impl StreamHost {
         self.operations = 0;
     }
 
-    /// Hands over what was recorded when a second is over; `last` does it in any case.
+    /// Hands over what was recorded when a second is over; `last` does it in any case, and so does a session's user.
     pub(super) fn tick(&mut self, last: bool) {
+        if let Some(recorders) = &self.flow.recorders {
+            self.now.wall_ns = self.since.elapsed().as_nanos() as u64;
+            self.since = Instant::now();
+            let next = WorkInterval { flow: self.flow.index, ..Default::default() };
+            let done = std::mem::replace(&mut self.now, next);
+            return recorders.record(self.worker, |work| work.merge(done));
+        }
         let second = self.shared.clock.now_us() / 1_000_000;
         if second == self.now.second && !last {
             return;
@@ -127,6 +134,11 @@ impl StreamHost {
         let next = WorkInterval { flow: self.flow.index, second, ..Default::default() };
         // the collector outlives the workers
         let _ = self.samples.send(Sample::Work(std::mem::replace(&mut self.now, next)));
+    }
+
+    /// Records durations: a stream's thread into its own interval, a session's user into one that it shares.
+    pub(super) fn record(&mut self, record: impl FnOnce(&mut WorkInterval)) {
+        recording(&self.flow, self.worker, &mut self.now, record);
     }
 
     /// The time that the worker lives counts from now; what it waited for in `setup` is not part of it.
@@ -165,17 +177,20 @@ impl StreamHost {
     /// Counts what the call has handed over, and what was refused.
     fn book_call(&mut self) {
         let now_us = self.shared.clock.now_us();
-        let took_us = now_us - self.call.began_us;
-        for (operation, count) in self.call.measured.drain(..).filter(|(_, count)| *count > 0) {
-            self.now.sent += count;
-            self.now.operations.of(operation).good_n(Measure::Enqueue, took_us, count);
+        let StreamHost { flow, worker, lane, call, now, .. } = self;
+        let took_us = now_us - call.began_us;
+        for (operation, count) in call.measured.drain(..).filter(|(_, count)| *count > 0) {
+            now.sent += count;
+            recording(flow, *worker, now, |work| {
+                work.operations.of(operation).good_n(Measure::Enqueue, took_us, count);
+            });
         }
-        self.now.blocked_ns += self.lane.take_blocked().as_nanos() as u64;
-        self.lane.take_rejected(&mut self.call.rejected);
-        for one in self.call.rejected.drain(..) {
-            let operation = self.lane.settle(&one);
-            let now_us = self.flow.schedule.is_paced().then_some(now_us);
-            self.now.reject(operation, one.tag, one.code, took_us, now_us);
+        now.blocked_ns += lane.take_blocked().as_nanos() as u64;
+        lane.take_rejected(&mut call.rejected);
+        for one in call.rejected.drain(..) {
+            let operation = lane.settle(&one);
+            let now_us = flow.is_timed().then_some(now_us);
+            recording(flow, *worker, now, |work| work.reject(operation, one.tag, one.code, took_us, now_us));
         }
     }
 
@@ -271,6 +286,12 @@ impl Host for StreamHost {
     fn begin(&mut self, sending: Sending, count: usize) -> Result<(), String> {
         self.call.sending = sending;
         self.call.began_us = self.shared.clock.now_us();
+        if self.flow.turns.is_some()
+            && let Some(tag) = self.tags.first_mut()
+        {
+            // a session's messages count from their call, whether they name the iteration or not
+            *tag = Tag::at(self.call.began_us, tag.is_warm_up());
+        }
         self.call.pushed = 0;
         self.call.measured.clear();
         self.call.delivery = matches!(sending, Sending::Deliver(_)).then(|| Delivery::new(count));
@@ -379,15 +400,19 @@ impl Host for StreamHost {
 
     fn sleep(&mut self, duration: Duration) -> bool {
         let began = Instant::now();
-        let goes_on = loop {
-            if self.shared.stop.is_ending() {
-                break false;
+        let goes_on = if self.flow.turns.is_some() {
+            self.shared.stop.sleep(duration, || false)
+        } else {
+            loop {
+                if self.shared.stop.is_ending() {
+                    break false;
+                }
+                let left = duration.saturating_sub(began.elapsed());
+                if left.is_zero() {
+                    break true;
+                }
+                self.lane.client().idle(left.min(SLICE));
             }
-            let left = duration.saturating_sub(began.elapsed());
-            if left.is_zero() {
-                break true;
-            }
-            self.lane.client().idle(left.min(SLICE));
         };
         self.now.waited_ns += began.elapsed().as_nanos() as u64;
         self.call.told_to_end |= !goes_on;
@@ -410,9 +435,11 @@ impl Host for StreamHost {
         }
         if !self.in_warm_up() {
             let number = self.shared.operations.number(self.flow.index, operation);
-            let one = self.now.operations.of(number);
             let us = duration.as_micros() as u64;
-            if ok { one.good(Measure::Observed, us) } else { one.bad(Measure::Observed, us) }
+            self.record(|work| {
+                let one = work.operations.of(number);
+                if ok { one.good(Measure::Observed, us) } else { one.bad(Measure::Observed, us) }
+            });
         }
         Ok(())
     }
@@ -465,6 +492,15 @@ impl Host for StreamHost {
 
     fn log(&mut self, level: Level, text: &str) {
         self.shared.log.line(LogLine { level, flow: self.flow.name.clone(), worker: self.worker, text: text.into() });
+    }
+}
+
+/// Where a worker of `flow` records durations: into `now`, its own, or into an interval that users share.
+#[inline]
+fn recording(flow: &FlowRun, worker: u32, now: &mut WorkInterval, record: impl FnOnce(&mut WorkInterval)) {
+    match &flow.recorders {
+        None => record(now),
+        Some(recorders) => recorders.record(worker, record),
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Progress {
     pub elapsed: Duration,
     /// Whether the load is over and khost waits for what is on its way.
     pub draining: bool,
+    /// Whether users go round, so that iterations are worth telling.
+    pub users: bool,
     /// What was counted so far.
     pub live: Live,
     /// How much of it is done, from 0 to 1, as far as that can be said.
@@ -132,8 +134,10 @@ impl Watch<'_, '_> {
         }
         if self.told.elapsed() >= PROGRESS {
             self.told = Instant::now();
+            self.flows.iter().filter_map(|live| live.flow.recorders.as_ref()).for_each(|recorders| recorders.tick());
             let live = self.collector.look(self.shared.clock.now_us());
-            let progress = Progress { elapsed: self.began.elapsed(), draining, share: self.share(&live), live };
+            let users = self.flows.iter().any(|live| live.flow.turns.is_some());
+            let progress = Progress { elapsed: self.began.elapsed(), draining, users, share: self.share(&live), live };
             self.observer.progress(&progress);
         }
     }
@@ -143,8 +147,11 @@ impl Watch<'_, '_> {
         let by_time = self.flows.iter().map(|live| live.flow.end_ns().map(|end| now / end.max(1) as f64));
         let by_count = self.flows.iter().map(|flow| {
             let flow = &flow.flow;
+            if let Some(turns) = &flow.turns {
+                return Some(turns.measured() as f64 / flow.end.iterations?.max(1) as f64);
+            }
             let all: u64 = flow.end.messages.or(flow.end.iterations)?;
-            let warm_up: u64 = (0..flow.stream.threads).map(|worker| flow.warm_up_share(worker)).sum();
+            let warm_up: u64 = (0..flow.workers).map(|worker| flow.warm_up_share(worker)).sum();
             Some(live.sent as f64 / (all + warm_up).max(1) as f64)
         });
         by_time.zip(by_count).filter_map(|(time, count)| time.or(count)).reduce(f64::max).map(|share| share.min(1.0))

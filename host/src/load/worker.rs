@@ -1,20 +1,14 @@
-//! A stream's worker: a thread with an instance of the guest, which runs the iterations that are due.
+//! A worker: a thread with an instance of the guest. Which iterations it runs, and when, is its flow's kind to say.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
 
+use super::draws::{hash, mix};
 use super::flow::FlowRun;
 use super::shared::Shared;
 use super::stop::Ended;
 use super::stream_host::StreamHost;
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, Instance};
-use crate::measure::{Measure, Tag};
-
-/// How long a worker sleeps before it asks again whether the run is ending.
-const SLICE_NS: u64 = 50_000_000;
-/// The shortest sleep: at high rates a few iterations then share one waking and one call. It bounds lateness, too.
-const NAP_NS: u64 = 50_000;
 
 /// Where workers wait until all are set up.
 #[derive(Debug, Default)]
@@ -45,16 +39,10 @@ pub(super) struct Worker {
     pub(super) identity: Identity,
     /// The run's seed, mixed anew for each instance.
     pub(super) seed: u64,
-    /// Iterations of this worker before the measured ones, where that is known by number.
-    pub(super) warm_up_share: u64,
-    /// Measured iterations that it runs at most.
-    pub(super) iterations_share: Option<u64>,
-    /// Measured messages that it sends at most.
-    pub(super) messages_share: Option<u64>,
 }
 
 /// What a worker does next.
-enum Next {
+pub(super) enum Next {
     /// Run `count` iterations from its `first`.
     Run { first: u64, count: u32 },
     /// Nothing is due before then, in nanoseconds since the load's start.
@@ -63,12 +51,33 @@ enum Next {
     Done,
 }
 
-/// How far a worker is. Its own iterations count from 0: number `j` is `worker + j * workers` of the flow's.
+/// How far a worker is. Its own iterations count from 0.
 #[derive(Debug, Default)]
-struct Done {
-    iterations: u64,
-    measured_iterations: u64,
-    measured_messages: u64,
+pub(super) struct Done {
+    pub(super) iterations: u64,
+    pub(super) measured_iterations: u64,
+    pub(super) measured_messages: u64,
+}
+
+/// What became of the call that a worker's rounds asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Returned {
+    /// So many iterations ran; whether any of them failed.
+    Ran { count: u64, failed: bool },
+    /// The run's end cut it short: it is no outcome.
+    Cut,
+}
+
+/// How a kind of flow decides what a worker does, and when.
+pub(super) trait Rounds {
+    /// What to do next; for a call it puts a tag for each iteration into the host's.
+    fn next(&mut self, worker: &Worker, done: &Done, host: &mut StreamHost) -> Next;
+    /// Sleeps until then, or less long.
+    fn wait(&mut self, worker: &Worker, until_ns: u64, host: &mut StreamHost);
+    /// The call is over.
+    fn returned(&mut self, worker: &Worker, call: Returned, host: &mut StreamHost);
+    /// The worker runs nothing more: counts what was due and never began.
+    fn leave(&mut self, worker: &Worker, done: &Done);
 }
 
 impl Worker {
@@ -87,7 +96,7 @@ impl Worker {
     }
 
     /// Runs until its work is done or the run ends.
-    pub(super) fn run(&self, gate: &Gate, mut instance: Instance<StreamHost>) {
+    pub(super) fn run(&self, gate: &Gate, mut instance: Instance<StreamHost>, rounds: &mut dyn Rounds) {
         sharpen_timers();
         gate.wait();
         instance.host().begin_life();
@@ -96,10 +105,10 @@ impl Worker {
         // a trapped instance can't be called again
         let mut broken = false;
         while !self.shared.stop.is_ending() {
-            match self.next(&done, instance.host()) {
+            match rounds.next(self, &done, instance.host()) {
                 Next::Done => break,
-                Next::Wait(until_ns) => self.sleep(until_ns, instance.host()),
-                Next::Run { first, count } => match self.call(&mut instance, &mut done, first, count) {
+                Next::Wait(until_ns) => rounds.wait(self, until_ns, instance.host()),
+                Next::Run { first, count } => match self.call(&mut instance, &mut done, rounds, first, count) {
                     Then::GoOn => {}
                     Then::Leave => break,
                     Then::LeaveBroken => {
@@ -112,7 +121,7 @@ impl Worker {
                         host.tick(true);
                         match self.instance_again(host, instances) {
                             Some(new) => instance = new,
-                            None => return self.count_missed(&done),
+                            None => return rounds.leave(self, &done),
                         }
                         instances += 1;
                     }
@@ -120,7 +129,7 @@ impl Worker {
             }
             instance.host().tick(false);
         }
-        self.count_missed(&done);
+        rounds.leave(self, &done);
         if !broken && !self.shared.stop.is_over() {
             instance.host().tags.clear();
             self.tear_down(&mut instance);
@@ -153,77 +162,15 @@ impl Worker {
         }
     }
 
-    fn next(&self, done: &Done, host: &mut StreamHost) -> Next {
-        let Some(most) = self.left(done) else { return Next::Done };
-        let now_ns = self.shared.clock.now_ns();
-        host.tags.clear();
-        if !self.flow.schedule.is_paced() {
-            if self.flow.end_ns().is_some_and(|end| now_ns >= end) {
-                return Next::Done;
-            }
-            for j in 0..most as u64 {
-                let warm_up = self.flow.is_warm_up(self.number(done.iterations + j), now_ns);
-                if !warm_up {
-                    self.flow.measured_at(now_ns);
-                }
-                host.tags.push(Tag::at(now_ns / 1_000, warm_up));
-            }
-            return Next::Run { first: done.iterations, count: most };
-        }
-        let end_ns = self.flow.end_ns();
-        if self.flow.catch_up_until_ns().is_some_and(|until| now_ns >= until) {
-            return Next::Done;
-        }
-        while (host.tags.len() as u32) < most {
-            let number = self.number(done.iterations + host.tags.len() as u64);
-            let due_ns = self.flow.schedule.due_ns(number).filter(|due| end_ns.is_none_or(|end| *due < end));
-            let none_yet = host.tags.is_empty();
-            match due_ns {
-                None if none_yet => return Next::Done,
-                Some(due_ns) if due_ns > now_ns && none_yet => return Next::Wait(due_ns),
-                Some(due_ns) if due_ns <= now_ns => {
-                    let tag = Tag::at(due_ns / 1_000, self.flow.is_warm_up(number, due_ns));
-                    if !tag.is_warm_up() {
-                        let late_us = (now_ns - due_ns) / 1_000;
-                        host.now.operations.of(self.flow.index as u32).good(Measure::Lateness, late_us);
-                    }
-                    host.tags.push(tag);
-                }
-                _ => break,
-            }
-        }
-        Next::Run { first: done.iterations, count: host.tags.len() as u32 }
-    }
-
-    fn number(&self, own: u64) -> u64 {
-        self.identity.worker as u64 + own * self.flow.stream.threads as u64
-    }
-
-    /// The most iterations that the next call may run; none when the worker has done its share.
-    fn left(&self, done: &Done) -> Option<u32> {
-        let warm_up = self.warm_up_share.saturating_sub(done.iterations);
-        let mut left = self.flow.stream.batch as u64;
-        if let Some(share) = self.iterations_share {
-            left = left.min(warm_up + share.saturating_sub(done.measured_iterations));
-        }
-        if let Some(share) = self.messages_share {
-            let messages = share.saturating_sub(done.measured_messages);
-            // an iteration may send several messages: no more iterations than have brought that many so far
-            let per_iteration = done.measured_messages.div_ceil(done.measured_iterations.max(1)).max(1);
-            left = left.min(warm_up + messages.div_ceil(per_iteration));
-        }
-        (left > 0).then_some(left as u32)
-    }
-
-    fn sleep(&self, until_ns: u64, host: &mut StreamHost) {
-        let now_ns = self.shared.clock.now_ns();
-        let nanos = until_ns.saturating_sub(now_ns).clamp(NAP_NS, SLICE_NS);
-        std::thread::sleep(Duration::from_nanos(nanos));
-        host.now.idle_ns += self.shared.clock.now_ns() - now_ns;
-    }
-
     /// One call of the guest's `iterate`, and its account.
-    fn call(&self, instance: &mut Instance<StreamHost>, done: &mut Done, first: u64, count: u32) -> Then {
+    fn call(
+        &self,
+        instance: &mut Instance<StreamHost>,
+        done: &mut Done,
+        rounds: &mut dyn Rounds,
+        first: u64,
+        count: u32,
+    ) -> Then {
         let (result, spent) = instance.iterate(first, count);
         let host = instance.host();
         let messages = host.take_messages();
@@ -251,6 +198,12 @@ impl Worker {
         if measured > 0 {
             now.last_iteration_us = self.shared.clock.now_us();
         }
+        let returned = match &result {
+            Ok(_) if told_to_end => Returned::Cut,
+            Err(GuestError::Stopped | GuestError::EndRun(_)) => Returned::Cut,
+            _ => Returned::Ran { count: ran as u64, failed: !failed.is_empty() },
+        };
+        rounds.returned(self, returned, host);
         match result {
             Ok(answer) => {
                 answer.texts.iter().for_each(|text| self.flow.failed_texts.add(text));
@@ -300,21 +253,6 @@ impl Worker {
     fn who(&self) -> String {
         format!("flow `{}`, worker {}", self.identity.flow, self.identity.worker)
     }
-
-    /// Iterations that were due before the end, or before an early end, and never began. A worker whose guest has
-    /// nothing left to do, or that has sent its share of messages, leaves none behind.
-    fn count_missed(&self, done: &Done) {
-        let sent_all = self.messages_share.is_some_and(|share| done.measured_messages >= share);
-        if !self.flow.schedule.is_paced() || sent_all || self.flow.exhausted.load(Relaxed) {
-            return;
-        }
-        let now_ns = self.shared.clock.now_ns();
-        let until_ns = self.flow.end_ns().map_or(now_ns, |end| end.min(now_ns));
-        let Some(due) = self.flow.schedule.count_within(until_ns) else { return };
-        let mine = self.flow.share(due, self.identity.worker);
-        let most = self.iterations_share.map_or(u64::MAX, |share| share + self.warm_up_share);
-        self.flow.missed.fetch_add(mine.min(most).saturating_sub(done.iterations), Relaxed);
-    }
 }
 
 /// What follows a call.
@@ -332,33 +270,4 @@ enum Then {
 fn sharpen_timers() {
     // SAFETY: it only changes this thread's timer slack, to 1 ns.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
-}
-
-/// FNV-1a, 64 bits.
-pub(super) fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3))
-}
-
-/// splitmix64 over the parts: close seeds give far ones.
-pub(super) fn mix(seed: u64, parts: &[u64]) -> u64 {
-    parts.iter().fold(seed, |state, part| {
-        let mut z = (state ^ part).wrapping_add(0x9E37_79B9_7F4A_7C15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seeds_of_workers_and_instances_differ() {
-        let seeds: std::collections::HashSet<u64> = (0..100)
-            .flat_map(|worker| (0..3).map(move |instance| mix(0, &[hash("write"), worker, instance])))
-            .collect();
-        assert_eq!(seeds.len(), 300);
-        assert_eq!(mix(7, &[1, 2]), mix(7, &[1, 2]));
-    }
 }

@@ -59,8 +59,12 @@ pub struct FlowTotals {
     pub keyed: bool,
     /// When the first measured acknowledgement came, on the run's clock.
     pub first_acknowledged_us: Option<u64>,
+    /// Measured iterations of a session that the run's end cut short.
+    pub cut: u64,
     /// When the last measured iteration returned, on the run's clock; 0 for none.
     pub last_iteration_us: u64,
+    /// When the last measured iteration of a session began, on the run's clock; 0 for none.
+    pub last_begun_us: u64,
     /// When the last measured acknowledgement came, on the run's clock; 0 for none.
     pub last_acknowledged_us: u64,
 }
@@ -88,7 +92,9 @@ impl Default for FlowTotals {
             wall_ns: 0,
             keyed: false,
             first_acknowledged_us: None,
+            cut: 0,
             last_iteration_us: 0,
+            last_begun_us: 0,
             last_acknowledged_us: 0,
         }
     }
@@ -128,7 +134,9 @@ impl FlowTotals {
         self.idle_ns += work.idle_ns;
         self.wall_ns += work.wall_ns;
         self.keyed |= work.keyed;
+        self.cut += work.cut;
         self.last_iteration_us = self.last_iteration_us.max(work.last_iteration_us);
+        self.last_begun_us = self.last_begun_us.max(work.last_begun_us);
     }
 
     fn add_deliveries(&mut self, deliveries: DeliveryInterval) {
@@ -202,6 +210,8 @@ fn latency(one: &OperationInterval) -> Option<&Histogram<u64>> {
 /// What a progress line shows; warm-up is in the counts.
 #[derive(Debug, Default, Clone)]
 pub struct Live {
+    /// Iterations that ran so far.
+    pub iterations: u64,
     /// Messages handed over so far.
     pub sent: u64,
     /// Messages acknowledged so far.
@@ -230,6 +240,7 @@ const WHOLE_AFTER_US: u64 = 300_000;
 
 #[derive(Debug, Default)]
 struct Gathering {
+    iterations: u64,
     sent: u64,
     acknowledged: u64,
     failed: u64,
@@ -240,6 +251,7 @@ impl Gathering {
     fn add(&mut self, sample: &Sample) {
         match sample {
             Sample::Work(work) => {
+                self.iterations += work.all_iterations;
                 self.sent += work.all_sent;
                 self.failed += work.all_failed;
             }
@@ -266,7 +278,13 @@ impl Gathering {
     fn look(&self, now_us: u64) -> Live {
         let whole = now_us.saturating_sub(WHOLE_AFTER_US) / 1_000_000;
         let seconds = self.seconds.range(..whole).map(|(_, second)| second.clone()).collect();
-        Live { sent: self.sent, acknowledged: self.acknowledged, failed: self.failed, seconds }
+        Live {
+            iterations: self.iterations,
+            sent: self.sent,
+            acknowledged: self.acknowledged,
+            failed: self.failed,
+            seconds,
+        }
     }
 }
 

@@ -204,13 +204,51 @@ pub struct WorkInterval {
     pub idle_ns: u64,
     /// Time that the worker lived.
     pub wall_ns: u64,
+    /// Measured iterations of a session that the run's end cut short: they are in no figure.
+    pub cut: u64,
     /// When the last measured iteration returned, on the run's clock; 0 for none.
     pub last_iteration_us: u64,
+    /// When the last measured iteration of a session began, on the run's clock; 0 for none.
+    pub last_begun_us: u64,
     /// Whether the partitioner placed any message by its key.
     pub keyed: bool,
 }
 
 impl WorkInterval {
+    /// Adds what another one has; its flow and its second are this one's.
+    pub fn merge(&mut self, other: WorkInterval) {
+        let WorkInterval { flow: _, second: _, operations, failures, keyed, last_iteration_us, last_begun_us, .. } =
+            other;
+        for (number, one) in operations.into_some() {
+            self.operations.of(number).merge(one);
+        }
+        for (reason, count) in failures {
+            let sum = self.failures.entry(reason).or_default();
+            sum.measured += count.measured;
+            sum.all += count.all;
+        }
+        for (mine, theirs) in [
+            (&mut self.iterations, other.iterations),
+            (&mut self.iterations_failed, other.iterations_failed),
+            (&mut self.all_iterations, other.all_iterations),
+            (&mut self.all_iterations_failed, other.all_iterations_failed),
+            (&mut self.sent, other.sent),
+            (&mut self.all_sent, other.all_sent),
+            (&mut self.all_failed, other.all_failed),
+            (&mut self.guest_cpu_ns, other.guest_cpu_ns),
+            (&mut self.blocked_ns, other.blocked_ns),
+            (&mut self.waited_ns, other.waited_ns),
+            (&mut self.idle_ns, other.idle_ns),
+            (&mut self.wall_ns, other.wall_ns),
+            (&mut self.cut, other.cut),
+        ] {
+            *mine += theirs;
+        }
+        self.keyed |= keyed;
+        self.last_iteration_us = self.last_iteration_us.max(last_iteration_us);
+        self.last_begun_us = self.last_begun_us.max(last_begun_us);
+    }
+
     /// Counts a message that the client did not take. `took_us` is the time from the call to the refusal, `now_us` is
     /// now, on the run's clock; an unpaced flow has no response.
     pub fn reject(&mut self, operation: u32, tag: Tag, code: i32, took_us: u64, now_us: Option<u64>) {

@@ -100,11 +100,11 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
 }
 
 /// The control group that this process is in (version 2; of version 1 the processor quota and memory limit).
-struct CgroupFolder(Vec<String>);
+pub(super) struct CgroupFolder(Vec<String>);
 
 impl CgroupFolder {
     /// Its folder and all above it: a limit of any of them holds.
-    fn of_this_process() -> Self {
+    pub(super) fn of_this_process() -> Self {
         let path = read_to_string("/proc/self/cgroup")
             .ok()
             .and_then(|text| text.lines().find_map(|line| line.strip_prefix("0::").map(str::to_owned)))
@@ -126,12 +126,21 @@ impl CgroupFolder {
         })
     }
 
-    fn memory_limit(&self) -> Option<u64> {
+    pub(super) fn memory_limit(&self) -> Option<u64> {
         self.smallest("memory.max", |text| text.trim().parse().ok()).or_else(|| {
             let limit: u64 = read_to_string("/sys/fs/cgroup/memory/memory.limit_in_bytes").ok()?.trim().parse().ok()?;
             // version 1 writes "no limit" as a number near the largest
             (limit < 1 << 60).then_some(limit)
         })
+    }
+
+    /// The most threads of the group, and how many there are.
+    pub(super) fn threads(&self) -> Option<(u64, u64)> {
+        let limits = self.0.iter().filter_map(|folder| {
+            let number = |file: &str| read_to_string(format!("{folder}/{file}")).ok()?.trim().parse::<u64>().ok();
+            Some((number("pids.max")?, number("pids.current")?))
+        });
+        limits.min_by_key(|(most, used)| most.saturating_sub(*used))
     }
 
     fn throttled_us(&self) -> Option<u64> {

@@ -12,6 +12,8 @@ pub enum Measure {
     Wait,
     /// Intended to acknowledged.
     Response,
+    /// Intended to returned.
+    Iteration,
     /// Due to begun.
     Lateness,
     /// What a guest observed itself.
@@ -30,7 +32,7 @@ pub struct MeasureInfo {
 }
 
 /// All measures, in the order in which they are shown. All are durations, kept in microseconds.
-pub const MEASURES: [MeasureInfo; 6] = [
+pub const MEASURES: [MeasureInfo; 7] = [
     MeasureInfo {
         measure: Measure::Enqueue,
         name: "enqueue",
@@ -50,6 +52,11 @@ pub const MEASURES: [MeasureInfo; 6] = [
         measure: Measure::Response,
         name: "response",
         meaning: "the intended time -> acknowledged by the broker: wait + service; an unpaced flow has none",
+    },
+    MeasureInfo {
+        measure: Measure::Iteration,
+        name: "iteration",
+        meaning: "of a session: an iteration's intended time -> the guest's return from it, with all that it waited for; a stream has none",
     },
     MeasureInfo {
         measure: Measure::Lateness,

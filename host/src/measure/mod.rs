@@ -9,6 +9,7 @@ mod histogram;
 mod interval;
 mod machine;
 mod measures;
+mod room;
 mod series;
 mod tag;
 
@@ -20,5 +21,6 @@ pub use interval::{
 };
 pub use machine::{Busy, Machine};
 pub use measures::{MEASURES, Measure, MeasureInfo};
+pub use room::{Limit, Room};
 pub use series::{Point, Series};
 pub use tag::Tag;

@@ -12,8 +12,14 @@ use super::params::{Parameters, Values};
 use super::resolve::Sources;
 use super::tree::{self, Entry, Kind, Node, Table};
 
-/// Settings that mean something only together: a layer that has one of them replaces those of the layers below.
-const GROUPS: [(&[&str], &str); 2] = [(ENDS, "what ends it"), (&["rate", "stages"], "its pace")];
+/// Settings that mean something only together: a layer that has one of the first replaces the second ones of the layers
+/// below.
+const GROUPS: [(&[&str], &[&str], &str); 4] = [
+    (ENDS, ENDS, "what ends it"),
+    (&["rate", "stages"], &["rate", "stages", "users", "think-time", "pace"], "its pace"),
+    (&["users"], &["rate", "stages", "max-users", "arrivals"], "who begins"),
+    (&["think-time", "pace"], &["think-time", "pace"], "when a user begins again"),
+];
 
 /// What ends a run or a flow.
 pub(super) const ENDS: &[&str] = &["messages", "iterations", "duration"];
@@ -220,7 +226,7 @@ fn replace_groups(document: &mut Node, layer: &Node, warnings: &mut Vec<String>)
     let flows = layer.entries(&["flows"]).iter().map(|flow| (vec!["flows", flow.key.as_str()], &flow.node));
     let run = layer.find(&["run"]).map(|run| (vec!["run"], run));
     for (path, over) in flows.chain(run) {
-        for (group, what) in GROUPS {
+        for (group, replaced, what) in GROUPS {
             let Some(first) = over.entries(&[]).iter().find(|entry| group.contains(&entry.key.as_str())) else {
                 continue;
             };
@@ -229,7 +235,7 @@ fn replace_groups(document: &mut Node, layer: &Node, warnings: &mut Vec<String>)
                 .try_fold(&mut *document, |node, key| node.table_mut()?.get_mut(key))
                 .and_then(Node::table_mut);
             let Some(table) = table else { continue };
-            for key in group.iter().filter(|key| over.find(&[key]).is_none()) {
+            for key in replaced.iter().filter(|key| over.find(&[key]).is_none()) {
                 if let Some(dropped) = table.remove(key) {
                     let (path, origin, by) = (path.join("."), &dropped.origin, &first.node.origin);
                     warnings.push(format!(

@@ -193,6 +193,35 @@ pub struct Flow {
 pub enum FlowKind {
     /// Messages at a rate, or as fast as it goes.
     Stream(Stream),
+    /// Virtual users who wait.
+    Session(Session),
+}
+
+impl FlowKind {
+    /// How many instances of the scenario it has, each on a thread of its own.
+    pub fn workers(&self) -> u32 {
+        match self {
+            FlowKind::Stream(stream) => stream.threads,
+            FlowKind::Session(session) => session.users,
+        }
+    }
+
+    /// Producers that the workers share: worker `w` uses producer `w % clients`.
+    pub fn clients(&self) -> u32 {
+        match self {
+            FlowKind::Stream(stream) => stream.clients,
+            FlowKind::Session(session) => session.clients,
+        }
+    }
+
+    /// When its iterations are due, as far as a schedule says so: that of closed users is their own.
+    pub fn pace(&self) -> &Pace {
+        match self {
+            FlowKind::Stream(Stream { pace, .. })
+            | FlowKind::Session(Session { arrivals: Arrivals::Open { pace, .. }, .. }) => pace,
+            FlowKind::Session(Session { arrivals: Arrivals::Closed { .. }, .. }) => &Pace::Unpaced,
+        }
+    }
 }
 
 /// A stream's settings.
@@ -206,6 +235,45 @@ pub struct Stream {
     pub pace: Pace,
     /// The most iterations of one call of the guest.
     pub batch: u32,
+}
+
+/// A session's settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    /// The most users at once, each on a thread of its own.
+    pub users: u32,
+    /// What begins an iteration.
+    pub arrivals: Arrivals,
+    /// Producers that the users share: user `u` uses producer `u % clients`. At most `users`.
+    pub clients: u32,
+}
+
+/// What begins a session's iterations.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arrivals {
+    /// A user begins its next one itself, when the last one is done. Of the two at most one is there.
+    Closed {
+        /// How long it waits before.
+        think_time: Option<ThinkTime>,
+        /// From the start of one to the start of the next, unless the first takes longer.
+        pace: Option<Duration>,
+    },
+    /// A schedule does, whatever the users are at; where all of them are busy, the iteration waits for one.
+    Open {
+        /// It is paced.
+        pace: Pace,
+        /// Whether they come at random, at the pace on average.
+        poisson: bool,
+    },
+}
+
+/// A stretch of time, drawn anew each time: each between the two is as likely.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ThinkTime {
+    /// The shortest.
+    pub least: Duration,
+    /// The longest.
+    pub most: Duration,
 }
 
 /// When iterations are due.

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use super::written::key;
-use super::{End, Flow, FlowKind, Origin, Pace, Plan, Setting, Stage, Topic, format_duration};
+use super::{
+    Arrivals, End, Flow, FlowKind, Origin, Pace, Plan, Session, Setting, Stage, Topic, format_bytes, format_duration,
+};
 
 /// A line longer than this does not push the others' comments aside.
 const WIDEST: usize = 48;
@@ -22,7 +24,8 @@ pub fn show(plan: &Plan) -> String {
         }
         for flow in plan.flows.iter().filter(|flow| name == format!("flows.{}", flow.name)) {
             let to_its_end = table.iter().any(|setting| matches!(setting.origin, Origin::Derived(_)));
-            writeln!(shown, "#   {}", describe_flow(flow, to_its_end)).expect("a String takes all");
+            writeln!(shown, "#   {}", describe_flow(flow, plan.limits.memory_bytes, to_its_end))
+                .expect("a String takes all");
         }
     }
     shown
@@ -57,21 +60,53 @@ fn describe_topic(topic: &Topic) -> String {
 }
 
 /// `to_its_end`: only the end of its stages ends it.
-fn describe_flow(flow: &Flow, to_its_end: bool) -> String {
-    let FlowKind::Stream(stream) = &flow.kind;
-    let pace = match &stream.pace {
+fn describe_flow(flow: &Flow, memory_bytes: u64, to_its_end: bool) -> String {
+    let counted = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let clients = counted(flow.kind.clients(), "client");
+    let end = if to_its_end { "ends with its stages".to_owned() } else { describe_end(&flow.end, flow.kind.pace()) };
+    match &flow.kind {
+        FlowKind::Stream(stream) => {
+            let (pace, threads) = (describe_pace(&stream.pace), counted(stream.threads, "thread"));
+            format!("{pace}, from {threads} over {clients}; {end}")
+        }
+        FlowKind::Session(session) => {
+            let users = counted(session.users, "user");
+            let all = format_bytes(memory_bytes.saturating_mul(session.users.into()));
+            let memory = format!("at most {users} × {} = {all} of memory", format_bytes(memory_bytes));
+            format!("{}, over {clients}; {memory}; {end}", describe_arrivals(session, &users))
+        }
+    }
+}
+
+fn describe_pace(pace: &Pace) -> String {
+    match pace {
         Pace::Unpaced => "as fast as it goes".to_owned(),
         Pace::Rate(rate) => format!("{rate} in all"),
         Pace::Stages(stages) => {
             let stages: Vec<String> = stages.iter().map(describe_stage).collect();
             stages.join(", then ")
         }
-    };
-    let counted = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let threads = counted(stream.threads, "thread");
-    let clients = counted(stream.clients, "client");
-    let end = if to_its_end { "ends with its stages".to_owned() } else { describe_end(&flow.end, &stream.pace) };
-    format!("{pace}, from {threads} over {clients}; {end}")
+    }
+}
+
+fn describe_arrivals(session: &Session, users: &str) -> String {
+    match &session.arrivals {
+        Arrivals::Open { pace, poisson } => {
+            let random = if *poisson { ", at random (Poisson)" } else { "" };
+            format!("{}{random}, by at most {users}", describe_pace(pace))
+        }
+        Arrivals::Closed { pace: Some(pace), .. } => {
+            format!("{users}, each beginning every {}", format_duration(*pace))
+        }
+        Arrivals::Closed { think_time: Some(think), .. } if think.least == think.most => {
+            format!("{users}, each beginning again after {}", format_duration(think.most))
+        }
+        Arrivals::Closed { think_time: Some(think), .. } => {
+            let (least, most) = (format_duration(think.least), format_duration(think.most));
+            format!("{users}, each beginning again after {least} to {most}")
+        }
+        Arrivals::Closed { .. } => format!("{users}, each beginning again at once"),
+    }
 }
 
 fn describe_stage(stage: &Stage) -> String {
@@ -141,6 +176,18 @@ kind = "stream"
 rate = "0/s"
 stages = [{ for = "1m", rate = "100/s" }, { for = "5m", rate = "1000/s" }]
 messages = 1_000_000
+
+[flows.browse]
+kind = "session"
+users = 8
+think-time = "1s..3s"
+
+[flows.buy]
+kind = "session"
+rate = "40/s"
+max-users = 100
+arrivals = "poisson"
+iterations = 5000
 
 [flows.off]
 kind = "stream"

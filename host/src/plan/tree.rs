@@ -86,6 +86,14 @@ impl Node {
         }
     }
 
+    /// Its items, when it is a list.
+    pub(super) fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::List(items) => items,
+            _ => &[],
+        }
+    }
+
     /// Its items that are texts, when it is a list.
     pub(super) fn texts(&self) -> Vec<&str> {
         match &self.kind {

@@ -10,7 +10,7 @@ use super::limited_by::{Signs, limited_by};
 use crate::kafka::{Cluster, Code};
 use crate::load::{Ended, FlowRecord, Operation, RunRecord, Schedule};
 use crate::measure::{Distribution, FailureCount, MEASURES, Machine, Measure, OperationInterval, Refuser};
-use crate::plan::{Flow, FlowKind, Pace, Plan, format_duration};
+use crate::plan::{Arrivals, Flow, FlowKind, Pace, Plan, Session, format_duration};
 
 /// What is known besides the record.
 pub struct Facts<'a> {
@@ -165,13 +165,14 @@ fn flow_result(
     operations: &[Operation],
     cluster: &Cluster,
 ) -> FlowResult {
-    let FlowKind::Stream(stream) = &flow.kind;
-    let schedule = Schedule::new(&stream.pace);
+    let schedule = Schedule::new(flow.kind.pace());
     let span = Span::of(&schedule, flow, &done, ended_early_ns);
     let totals = done.totals;
     let counts = totals.whole();
     let window = span.map(|span| span.window());
-    let (target_rate, achieved_rate) = span.map_or((None, None), |span| span.rates(&schedule, totals.iterations));
+    let (target_rate, achieved_rate) = span.map_or((None, None), |span| {
+        span.rates(&schedule, &flow.kind, totals.iterations, totals.iterations + done.missed + done.cut)
+    });
     let throughput = window.filter(|w| w.seconds > 0.0 && counts.acknowledged > 0).map(|w| Throughput {
         messages_per_s: counts.acknowledged as f64 / w.seconds,
         mb_per_s: counts.bytes as f64 / w.seconds / 1e6,
@@ -190,14 +191,16 @@ fn flow_result(
     let (step_s, points) = totals.series.finish();
     FlowResult {
         name: flow.name.clone(),
-        kind: "stream",
+        kind: if let FlowKind::Stream(_) = flow.kind { "stream" } else { "session" },
         measured: flow.measured,
         keyed: totals.keyed,
         exhausted: done.exhausted,
-        threads: stream.threads,
-        clients: stream.clients,
-        batch: stream.batch,
-        pace: pace(&stream.pace),
+        threads: flow.kind.workers(),
+        clients: flow.kind.clients(),
+        batch: if let FlowKind::Stream(stream) = &flow.kind { stream.batch } else { 1 },
+        users: if let FlowKind::Session(session) = &flow.kind { Some(session.users) } else { None },
+        arrivals: arrivals(&flow.kind),
+        pace: pace(&flow.kind),
         window,
         target_rate,
         achieved_rate,
@@ -205,6 +208,7 @@ fn flow_result(
             ran: totals.iterations,
             failed: totals.iterations_failed,
             missed: done.missed,
+            cut: done.cut,
             warm_up: totals.all_iterations - totals.iterations,
             failed_with_warm_up: totals.all_iterations_failed,
         },
@@ -254,6 +258,8 @@ struct Span {
     /// By plan; where the run ended early or nothing says so, when the last iteration returned.
     planned_ns: u64,
     last_iteration_ns: u64,
+    /// When the last iteration of an open session began: what comes after is waiting, not load.
+    last_begun_ns: u64,
     last_ns: u64,
 }
 
@@ -264,7 +270,9 @@ impl Span {
         let last_iteration_ns = totals.last_iteration_us * 1_000;
         let last_ns = last_iteration_ns.max(totals.last_acknowledged_us * 1_000);
         let before = schedule.count_within(start_ns).unwrap_or(0);
-        let after = |iterations: u64| schedule.due_ns(before + iterations).filter(|_| schedule.is_paced());
+        // at random, a count of iterations says nothing of the time
+        let is_even = schedule.is_paced() && arrivals(&flow.kind) != Some("poisson");
+        let after = |iterations: u64| schedule.due_ns(before + iterations).filter(|_| is_even);
         let by_iterations = flow.end.iterations.and_then(after);
         // iterations may send several messages, so only those that ran tell when the messages were to be through
         let by_messages =
@@ -275,9 +283,16 @@ impl Span {
         let planned_ns = planned_ns.filter(|_| !done.exhausted).unwrap_or(last_iteration_ns);
         // what an unpaced flow sent in its warm-up is ahead of the first measured message in the client's queue
         let backlog_ns = totals.first_acknowledged_us.map_or(0, |us| us * 1_000);
-        let is_unpaced_after_warm_up = !schedule.is_paced() && totals.all_iterations > totals.iterations;
+        let is_stream = matches!(flow.kind, FlowKind::Stream(_));
+        let is_unpaced_after_warm_up = is_stream && !schedule.is_paced() && totals.all_iterations > totals.iterations;
         let start_ns = if is_unpaced_after_warm_up { start_ns.max(backlog_ns) } else { start_ns };
-        (last_ns > 0 && last_ns >= start_ns).then_some(Span { start_ns, planned_ns, last_iteration_ns, last_ns })
+        (last_ns > 0 && last_ns >= start_ns).then_some(Span {
+            start_ns,
+            planned_ns,
+            last_iteration_ns,
+            last_begun_ns: totals.last_begun_us * 1_000,
+            last_ns,
+        })
     }
 
     fn window(&self) -> Window {
@@ -287,25 +302,53 @@ impl Span {
     }
 
     /// Iterations a second that were asked for, and that were begun. Of `n` iterations at a rate of `r`, the last is due
-    /// after `(n - 1) / r`, and they stand for `n / r`.
-    fn rates(&self, schedule: &Schedule, iterations: u64) -> (Option<f64>, Option<f64>) {
+    /// after `(n - 1) / r`, and they stand for `n / r`. `arrived` are those that ran and those that were due and did not.
+    fn rates(&self, schedule: &Schedule, kind: &FlowKind, iterations: u64, arrived: u64) -> (Option<f64>, Option<f64>) {
         let seconds = |until_ns: u64| until_ns.saturating_sub(self.start_ns) as f64 / 1e9;
         let due = schedule.count_within(self.planned_ns).zip(schedule.count_within(self.start_ns));
-        let due = due.map(|(by_end, before)| (by_end - before) as f64);
+        let is_random = arrivals(kind) == Some("poisson");
+        let due = due.map(|(by_end, before)| if is_random { arrived } else { by_end - before } as f64);
         let target = match schedule {
             Schedule::Unpaced => None,
+            _ if is_random => due.map(|due| due / seconds(self.planned_ns)),
             Schedule::Even(rate) => Some(rate.per_second()),
             Schedule::Stages(_) => due.map(|due| due / seconds(self.planned_ns)),
         };
         let stand_for = due.zip(target).map_or(0.0, |(due, target)| due / target);
-        let took = seconds(self.last_iteration_ns).max(stand_for);
+        let last_ns = match arrivals(kind) {
+            None => self.last_iteration_ns,
+            // closed users who wait at the end are part of the load
+            Some("closed") => self.last_iteration_ns.max(self.planned_ns),
+            Some(_) => self.last_begun_ns,
+        };
+        let took = seconds(last_ns).max(stand_for);
         let is_some = |rate: &f64| rate.is_finite() && iterations > 0;
         (target.filter(is_some), Some(iterations as f64 / took).filter(is_some))
     }
 }
 
-fn pace(pace: &Pace) -> String {
-    match pace {
+/// How a session's iterations come, in one word.
+fn arrivals(kind: &FlowKind) -> Option<&'static str> {
+    match kind {
+        FlowKind::Stream(_) => None,
+        FlowKind::Session(Session { arrivals: Arrivals::Closed { .. }, .. }) => Some("closed"),
+        FlowKind::Session(Session { arrivals: Arrivals::Open { poisson: true, .. }, .. }) => Some("poisson"),
+        FlowKind::Session(Session { arrivals: Arrivals::Open { .. }, .. }) => Some("uniform"),
+    }
+}
+
+fn pace(kind: &FlowKind) -> String {
+    if let FlowKind::Session(Session { arrivals: Arrivals::Closed { think_time, pace }, .. }) = kind {
+        return match (think_time, pace) {
+            (_, Some(pace)) => format!("one every {} a user", format_duration(*pace)),
+            (Some(think), _) if think.least == think.most => format!("think time {}", format_duration(think.most)),
+            (Some(think), _) => {
+                format!("think time {} to {}", format_duration(think.least), format_duration(think.most))
+            }
+            (None, None) => "no think time".into(),
+        };
+    }
+    match kind.pace() {
         Pace::Unpaced => "as fast as it goes".into(),
         Pace::Rate(rate) => rate.to_string(),
         Pace::Stages(stages) => {
@@ -361,7 +404,9 @@ fn spread(partitions: &[Vec<u64>], cluster: &Cluster) -> Vec<PartitionSpread> {
 /// What a person should know who reads a flow's figures, or compares them with those of Java's clients.
 fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     let mut warnings = Vec::new();
-    if flow.measured && flow.messages.sent == 0 {
+    if flow.measured && flow.users.is_some() && flow.iterations.ran == 0 {
+        warnings.push(format!("flow `{}` ran no iteration that counts", flow.name));
+    } else if flow.measured && flow.users.is_none() && flow.messages.sent == 0 {
         warnings.push(format!("flow `{}` sent no message that counts", flow.name));
     }
     if let (Some(target), Some(achieved)) = (flow.target_rate, flow.achieved_rate)
@@ -369,8 +414,13 @@ fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     {
         let held = achieved / target * 100.0;
         warnings.push(format!(
-            "flow `{}` held only {held:.1} % of its rate: read wait and response, not service",
-            flow.name
+            "flow `{}` held only {held:.1} % of its rate: read {}",
+            flow.name,
+            if flow.users.is_some() {
+                "iteration: it counts from when they were due"
+            } else {
+                "wait and response, not service"
+            }
         ));
     }
     if flow.iterations.missed > 0 {
@@ -378,6 +428,12 @@ fn flow_warnings(flow: &FlowResult) -> Vec<String> {
         warnings.push(format!(
             "flow `{}`: {missed} iterations were due and never began: no percentile has them",
             flow.name
+        ));
+    }
+    if flow.iterations.cut > 0 {
+        warnings.push(format!(
+            "flow `{}`: the end cut {} iterations short: no percentile has them",
+            flow.name, flow.iterations.cut
         ));
     }
     if flow.is_behind() {
@@ -389,7 +445,7 @@ fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     }
     let service = flow.operations.iter().filter_map(|o| o.measures.get(Measure::Service.info().name));
     let longest_mean_s = service.map(|d| d.mean_us / 1e6).fold(0.0, f64::max);
-    if flow.target_rate.is_none() && flow.window.is_some_and(|w| w.seconds < longest_mean_s) {
+    if flow.users.is_none() && flow.target_rate.is_none() && flow.window.is_some_and(|w| w.seconds < longest_mean_s) {
         warnings.push(format!(
             "flow `{}`: the window is shorter than the latency: run longer for a throughput to trust",
             flow.name
@@ -422,7 +478,7 @@ fn limit_of(
     brokers: usize,
 ) -> LimitedBy {
     let measured = flows.iter().filter(|flow| flow.measured);
-    let Some(flow) = measured.max_by_key(|flow| flow.messages.acknowledged) else {
+    let Some(flow) = measured.max_by_key(|flow| (flow.messages.acknowledged, flow.iterations.ran)) else {
         return limited_by(&Signs::default());
     };
     let service = flow.operations.iter().filter_map(|o| o.measures.get(Measure::Service.info().name));
@@ -433,6 +489,9 @@ fn limit_of(
     let connections = flows.iter().map(|flow| u64::from(flow.clients)).sum::<u64>() * brokers.max(1) as u64;
     limited_by(&Signs {
         messages: flow.messages.acknowledged,
+        iterations: flow.iterations.ran,
+        users: flow.users,
+        idle: flow.workers.idle.unwrap_or(0.0),
         target: flow.target_rate,
         achieved: flow.achieved_rate,
         behind: flow.is_behind(),

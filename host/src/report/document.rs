@@ -93,7 +93,7 @@ pub struct ClusterResult {
 pub struct FlowResult {
     /// Its name in the manifest.
     pub name: String,
-    /// `stream`.
+    /// `stream` or `session`.
     pub kind: &'static str,
     /// Whether it is what the run is about; `measured = false` in the manifest says that it is not.
     pub measured: bool,
@@ -101,13 +101,17 @@ pub struct FlowResult {
     pub keyed: bool,
     /// Whether a worker's scenario had nothing left to do before the flow's end.
     pub exhausted: bool,
-    /// Workers.
+    /// Workers: a stream's threads, a session's users.
     pub threads: u32,
     /// Producers that they share.
     pub clients: u32,
     /// The most iterations of a call.
     pub batch: u32,
-    /// Its rate in words.
+    /// The most users at once; null for a stream.
+    pub users: Option<u32>,
+    /// How a session's iterations come: `closed` (its users begin them), `uniform` or `poisson`; null for a stream.
+    pub arrivals: Option<&'static str>,
+    /// Its rate in words, or how long closed users wait.
     pub pace: String,
     /// The stretch of time that the figures are of; null if nothing was measured.
     pub window: Option<Window>,
@@ -172,6 +176,8 @@ pub struct Iterations {
     pub failed: u64,
     /// That were due and never began.
     pub missed: u64,
+    /// Of a session: that began, and that the run's end cut short.
+    pub cut: u64,
     /// That ran in the warm-up.
     pub warm_up: u64,
     /// That failed, warm-up included.
@@ -364,7 +370,7 @@ pub struct Honesty {
 /// What limited the run.
 #[derive(Debug, Serialize)]
 pub struct LimitedBy {
-    /// `schedule`, `guest`, `generator-cpu`, `client-queue`, `broker` or `nothing`.
+    /// `schedule`, `users`, `guest`, `generator-cpu`, `client-queue`, `broker` or `nothing`.
     pub what: &'static str,
     /// One sentence.
     pub sentence: String,

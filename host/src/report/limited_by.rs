@@ -1,7 +1,7 @@
 //! The one sentence that says what limited a run.
 
 use super::document::LimitedBy;
-use super::numbers::{count, decimal, percent};
+use super::numbers::{count, decimal, percent, plural};
 
 /// A schedule counts as held from here on.
 const HELD: f64 = 0.995;
@@ -16,6 +16,10 @@ const BUSY: f64 = 0.85;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Signs {
     pub(super) messages: u64,
+    pub(super) iterations: u64,
+    /// A session's.
+    pub(super) users: Option<u32>,
+    pub(super) idle: f64,
     pub(super) target: Option<f64>,
     pub(super) achieved: Option<f64>,
     /// Acknowledgements did not keep up with the rate.
@@ -39,7 +43,10 @@ pub(super) struct Signs {
 /// Judges them.
 pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
     let limit = |what, sentence| LimitedBy { what, sentence };
-    if signs.messages == 0 {
+    if signs.users.is_some() && signs.iterations == 0 {
+        return limit("nothing", "no iteration counts, so nothing can be said".into());
+    }
+    if signs.users.is_none() && signs.messages == 0 {
         return limit("nothing", "nothing was acknowledged in the window, so nothing can be said".into());
     }
     if let (Some(target), Some(achieved)) = (signs.target, signs.achieved)
@@ -72,6 +79,13 @@ pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
     } else {
         None
     };
+    if let Some(users) = signs.users
+        && processors.is_none()
+    {
+        let busy = percent((1.0 - signs.idle).clamp(0.0, 1.0));
+        let users = plural(users.into(), "user");
+        return limit("users", format!("the users: {users}, in an iteration for {busy} of their time{behind}"));
+    }
     if signs.throttled_ms as f64 / 1e3 >= signs.window_s * 0.1 {
         let sentence =
             format!("the broker: a quota of its held the client back for {} ms{behind}", count(signs.throttled_ms));
@@ -155,6 +169,12 @@ mod tests {
             ..behind()
         };
         assert_eq!(what(tiny), "client-queue");
+        let users = |users| Signs { users: Some(users), iterations: 5, idle: 0.25, ..Default::default() };
+        let sentence = "the users: 8 users, in an iteration for 75 % of their time";
+        assert_eq!(limited_by(&users(8)).sentence, sentence);
+        assert_eq!(what(Signs { cpu_use: 0.9, ..users(8) }), "generator-cpu");
+        assert_eq!(what(Signs { target: Some(10.0), achieved: Some(10.0), ..users(8) }), "schedule");
+        assert_eq!(limited_by(&Signs { iterations: 0, ..users(8) }).what, "nothing");
         assert_eq!(what(Signs { blocked: 0.1, ..behind() }), "generator-cpu");
     }
 }

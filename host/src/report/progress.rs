@@ -59,8 +59,10 @@ impl Display {
         };
         let draining = if progress.draining { ", draining" } else { "" };
         let elapsed = progress.elapsed.as_secs();
+        let iterations =
+            if progress.users { format!("{} iterations, ", count(progress.live.iterations)) } else { String::new() };
         format!(
-            "{elapsed} s: {} acknowledged{rate}, {} failed{p99}{draining}",
+            "{elapsed} s: {iterations}{} acknowledged{rate}, {} failed{p99}{draining}",
             count(live.acknowledged),
             count(live.failed)
         )

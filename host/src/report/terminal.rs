@@ -95,12 +95,14 @@ fn cluster(result: &RunResult) -> String {
 }
 
 fn flow_text(out: &mut Page, flow: &FlowResult) {
-    let of = format!(
-        "{}, {}, batch {}",
-        plural(flow.threads.into(), "thread"),
-        plural(flow.clients.into(), "client"),
-        count(flow.batch.into())
-    );
+    let clients = plural(flow.clients.into(), "client");
+    let of = match (flow.users, flow.arrivals) {
+        (Some(users), Some("closed")) => format!("{}, {clients}", plural(users.into(), "user")),
+        (Some(users), Some(arrivals)) => format!("{arrivals}, at most {}, {clients}", plural(users.into(), "user")),
+        _ => {
+            format!("{}, {clients}, batch {}", plural(flow.threads.into(), "thread"), count(flow.batch.into()))
+        }
+    };
     let window = flow.window.map_or("nothing was measured".to_owned(), |w| {
         let warm_up = if flow.iterations.warm_up > 0 {
             format!(" after a warm-up of {}", plural(flow.iterations.warm_up, "iteration"))
@@ -110,7 +112,7 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
         format!("measured over {} s{warm_up}", decimal(w.seconds))
     });
     let measured = if flow.measured { "" } else { ", not measured: beside what the run is about" };
-    line(out, "flow", &format!("{} (stream, {}, {of}{measured}): {window}", flow.name, flow.pace));
+    line(out, "flow", &format!("{} ({}, {}, {of}{measured}): {window}", flow.name, flow.kind, flow.pace));
     let m = &flow.messages;
     let mut messages = format!(
         "{} acknowledged, {} failed, {} unknown of {} sent",
@@ -152,7 +154,11 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
             ),
         );
     }
-    if i.failed > 0 {
+    if flow.users.is_some() {
+        let rate = flow.achieved_rate.map_or(String::new(), |rate| format!(" ({}/s)", decimal(rate)));
+        let cut = if i.cut > 0 { format!(", {} more cut short by the end", count(i.cut)) } else { String::new() };
+        line(out, "iterations", &format!("{}{rate}, {} of them failed{cut}", count(i.ran), count(i.failed)));
+    } else if i.failed > 0 {
         line(out, "iterations", &format!("{} of {} failed", count(i.failed), count(i.ran)));
     }
     out.text.push('\n');

@@ -124,6 +124,11 @@ pub(super) struct FlowTable {
     pub(super) clients: Option<Clients>,
     pub(super) rate: Option<FlowRate>,
     pub(super) stages: Option<Vec<StageTable>>,
+    pub(super) users: Option<Users>,
+    pub(super) think_time: Option<Think>,
+    pub(super) pace: Option<Length>,
+    pub(super) max_users: Option<Users>,
+    pub(super) arrivals: Option<ArrivalsKind>,
     pub(super) batch: Option<Whole<1, 100_000>>,
     pub(super) messages: Option<Count>,
     pub(super) iterations: Option<Count>,
@@ -136,13 +141,29 @@ pub(super) struct FlowTable {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
     Stream,
+    Session,
 }
 
-/// How many producers the threads of a flow share.
+/// How many users.
+pub(super) type Users = Whole<1, 100_000>;
+
+/// How long a user waits between two iterations: from, to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Think(pub(super) std::time::Duration, pub(super) std::time::Duration);
+
+/// How the iterations of an open session come.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ArrivalsKind {
+    Uniform,
+    Poisson,
+}
+
+/// How many producers the workers of a flow share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Clients {
     Shared(u32),
-    /// One a thread.
+    /// One each.
     Dedicated,
 }
 

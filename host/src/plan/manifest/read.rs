@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::value::{I64Deserializer, StrDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, Unexpected, Visitor};
 
-use super::{Clients, FlowRate, WarmUp};
+use super::{Clients, FlowRate, Think, WarmUp};
 use crate::plan::amount::{Rate, parse_count, parse_duration};
 use crate::plan::kafka_names::{self, Scalar, Settings};
 
@@ -144,6 +144,19 @@ impl<'de> Deserialize<'de> for FlowRate {
         }
 
         deserializer.deserialize_any(RateVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Think {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const EXPECTED: &str = "a duration such as \"1s\", or from one to another as in \"1s..3s\"";
+        let value = Scalar::deserialize(deserializer)?;
+        let Scalar::Text(text) = &value else { return Err(D::Error::invalid_type(unexpected(&value), &EXPECTED)) };
+        let (from, to) = text.split_once("..").unwrap_or((text, text));
+        let read = parse_duration(from).and_then(|from| Ok(Self(from, parse_duration(to)?)));
+        read.ok()
+            .filter(|Self(from, to)| from <= to)
+            .ok_or_else(|| D::Error::invalid_value(unexpected(&value), &EXPECTED))
     }
 }
 

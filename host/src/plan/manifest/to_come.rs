@@ -4,7 +4,7 @@ use crate::plan::error::{Error, Problem};
 use crate::plan::tree::Node;
 
 const TABLES_TO_COME: &[&str] = &["channels", "thresholds", "observe", "matrix"];
-const KINDS_TO_COME: &[&str] = &["session", "consume"];
+const KINDS_TO_COME: &[&str] = &["consume"];
 const FLOW_KEYS_TO_COME: &[&str] = &["after", "ends-run"];
 
 /// Refuses the tables, the kinds of flow and the keys of flows that are to come.
@@ -17,7 +17,13 @@ pub(in crate::plan) fn refuse_what_is_to_come(document: &Node) -> Result<(), Err
         for setting in flow.node.entries(&[]) {
             let error = match setting.node.text() {
                 Some(kind) if setting.key == "kind" && KINDS_TO_COME.contains(&kind) => {
-                    to_come(format!("kind = {kind:?}")).with_hint("the kind of flow that there is: \"stream\"")
+                    to_come(format!("kind = {kind:?}"))
+                        .with_hint("the kinds of flow that there are: \"stream\" and \"session\"")
+                }
+                _ if setting.key == "stages"
+                    && setting.node.items().iter().any(|stage| stage.find(&["users"]).is_some()) =>
+                {
+                    to_come("a stage of `users`".to_owned()).with_hint("stages of a `rate`, with max-users, are")
                 }
                 _ if FLOW_KEYS_TO_COME.contains(&setting.key.as_str()) => to_come(format!("`{}`", setting.key)),
                 _ => continue,

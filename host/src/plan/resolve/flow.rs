@@ -1,7 +1,7 @@
 //! The flows of a run.
 
 use super::listing::Listing;
-use super::{end, kafka, names, pace, refuse};
+use super::{end, kafka, names, pace, refuse, session};
 use crate::plan::error::Error;
 use crate::plan::manifest::{Clients, FlowTable, Kind, Manifest};
 use crate::plan::origin::Origin;
@@ -21,20 +21,23 @@ pub(super) fn resolve(
     for (name, table) in &manifest.flows.0 {
         names::check_key("flow", name).map_err(|error| refuse(document, &["flows", name], error))?;
         let Some(kind) = table.kind else {
-            let error = Error::refused("the flow has no `kind`").with_hint("kind = \"stream\"");
+            let error = Error::refused("the flow has no `kind`").with_hint("kind = \"stream\" or \"session\"");
             return Err(refuse(document, &["flows", name], error));
         };
         if table.enabled == Some(false) {
             continue;
         }
-        let (kind, end) = match kind {
-            Kind::Stream => {
-                kafka::check_stream(name, &manifest.kafka.0, &table.kafka.0, document)?;
-                let stream = stream(name, table, cpus, document, listing)?;
-                let end = end::resolve(name, table, &manifest.run, run, &stream.pace, document, listing)?;
-                (FlowKind::Stream(stream), end)
-            }
+        kafka::check_producers(name, &manifest.kafka.0, &table.kafka.0, document)?;
+        let kind = match kind {
+            Kind::Stream => FlowKind::Stream(stream(name, table, cpus, document, listing)?),
+            Kind::Session => FlowKind::Session(session::resolve(name, table, document, listing)?),
         };
+        let end = end::resolve(name, table, &manifest.run, run, kind.pace(), document, listing)?;
+        if let (FlowKind::Session(_), Some(_)) = (&kind, end.messages) {
+            let error = Error::refused(format!("flows.{name} is a session, which does not end by its messages"));
+            let hint = format!("give flows.{name} an end of its own: iterations or duration");
+            return Err(refuse(document, &["run", "messages"], error.with_hint(hint)));
+        }
         flows.push(Flow {
             name: name.clone(),
             kind,
@@ -60,6 +63,18 @@ pub(super) fn resolve(
 
 fn stream(name: &str, table: &FlowTable, cpus: u32, document: &Node, listing: &mut Listing) -> Result<Stream, Error> {
     let path = format!("flows.{name}");
+    let of_sessions = [
+        (table.users.is_some(), "users"),
+        (table.think_time.is_some(), "think-time"),
+        (table.pace.is_some(), "pace"),
+        (table.max_users.is_some(), "max-users"),
+        (table.arrivals.is_some(), "arrivals"),
+    ];
+    if let Some((_, key)) = of_sessions.iter().find(|(given, _)| *given) {
+        let error = Error::refused(format!("`{key}` is a session's setting, and this is a stream"));
+        let hint = "kind = \"session\" has users; a stream has threads and a rate";
+        return Err(refuse(document, &["flows", name, key], error.with_hint(hint)));
+    }
     let threads = match table.threads {
         Some(threads) => threads.0,
         None => {

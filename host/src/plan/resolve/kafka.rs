@@ -5,14 +5,14 @@ use crate::plan::error::Error;
 use crate::plan::kafka_names::{Settings, canonical, check_together, for_producers, is_of_the_connection};
 use crate::plan::tree::Node;
 
-/// Checks what the producers of a stream get: the settings for all, and the flow's over them.
-pub(super) fn check_stream(flow: &str, for_all: &Settings, own: &Settings, document: &Node) -> Result<(), Error> {
+/// Checks what a flow's producers get: the settings for all, and the flow's over them.
+pub(super) fn check_producers(flow: &str, for_all: &Settings, own: &Settings, document: &Node) -> Result<(), Error> {
     if let Some(name) = own.keys().find(|name| !for_producers(name)) {
         let path = written(&["flows", flow, "kafka"], name, document).unwrap_or_default();
         return Err(refuse(
             document,
             &path,
-            Error::refused("this is a consumer's setting, and a stream only produces"),
+            Error::refused("this is a consumer's setting, and this flow only produces"),
         ));
     }
     if let Some(name) = own.keys().find(|name| is_of_the_connection(name)) {

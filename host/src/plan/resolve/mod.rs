@@ -7,6 +7,7 @@ mod kafka;
 mod listing;
 mod names;
 mod pace;
+mod session;
 mod topic;
 
 use std::time::Duration;

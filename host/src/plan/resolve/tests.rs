@@ -30,7 +30,7 @@ fn refused_with(sources: &Sources) -> String {
 const FLOW: &str = "[flows.write]\nkind = \"stream\"\n";
 
 fn stream(plan: &Plan) -> &Stream {
-    let FlowKind::Stream(stream) = &plan.flows[0].kind;
+    let FlowKind::Stream(stream) = &plan.flows[0].kind else { panic!("a stream") };
     stream
 }
 
@@ -198,8 +198,8 @@ fn an_unknown_key_is_refused_with_its_place_and_the_nearest_name() {
     let profile = Text { place: "p.toml".into(), text: "run.drian = \"5s\"".into() };
     let in_profile = refused_with(&Sources { profiles: vec![profile], ..sources(FLOW) });
     assert!(in_profile.starts_with("p.toml:1:5: unknown key `drian` in [run]"), "{in_profile}");
-    let far = refused(&format!("{FLOW}users = 8"));
-    assert!(far.ends_with("hint: known: kind, enabled, measured, threads, clients, rate, stages, batch, messages, iterations, duration, kafka"), "{far}");
+    let far = refused(&format!("{FLOW}colour = 8"));
+    assert!(far.ends_with("hint: known: kind, enabled, measured, threads, clients, rate, stages, users, think-time, pace, max-users, arrivals, batch, messages, iterations, duration, kafka"), "{far}");
 }
 
 #[test]
@@ -269,7 +269,6 @@ fn what_is_to_come_is_not_taken_for_a_slip() {
         ("[matrix]\nrepeat = 3", "[matrix] is not in this version of khost yet"),
         ("[thresholds]\nx = 1", "[thresholds] is not in this version of khost yet"),
         ("[observe.x]\nx = 1", "[observe] is not in this version of khost yet"),
-        ("[flows.x]\nkind = \"session\"\nusers = 8", "flows.x: kind = \"session\" is not in this version of khost yet"),
         ("[flows.x]\nkind = \"consume\"", "flows.x: kind = \"consume\" is not in this version of khost yet"),
         ("[flows.x]\nkind = \"stream\"\nafter = \"warm-up\"", "flows.x: `after` is not in this version of khost yet"),
     ] {
@@ -363,7 +362,7 @@ fn kafka_settings_are_checked_wherever_they_come_from() {
         (
             "kafka.fetch.min.bytes = 1",
             "acks=1",
-            "flows.write.kafka.fetch.min.bytes: this is a consumer's setting, and a stream only produces",
+            "flows.write.kafka.fetch.min.bytes: this is a consumer's setting, and this flow only produces",
         ),
         (
             "[kafka]\nlinger.ms = \"1s\"",
