@@ -32,6 +32,10 @@ use crate::plan::{FlowKind, Plan, for_producers};
 /// A set-up that takes longer is told of, again and again.
 const LONG_SETUP: Duration = Duration::from_secs(2);
 
+/// So many workers take a while to wake for the start: each so long.
+const MANY: usize = 100;
+const AWAKE: Duration = Duration::from_micros(20);
+
 /// How old a client's picture of its topics may get, where nobody says: partitions that are added are used within seconds.
 /// librdkafka's default, and Java's, is five minutes.
 const METADATA_REFRESH_MS: &str = "3000";
@@ -149,9 +153,10 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
 
     let busy = Busy::now();
     let cpu = process_cpu_ns();
-    let began = Instant::now();
+    let awake = if workers.len() < MANY { Duration::ZERO } else { AWAKE * workers.len() as u32 };
+    let began = Instant::now() + awake;
     clock.start(began);
-    gate.open();
+    gate.open(began);
     for live in &mut flows {
         live.later_sender = None;
     }

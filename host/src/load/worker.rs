@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Instant;
 
 use super::draws::{hash, mix};
 use super::flow::FlowRun;
@@ -13,19 +14,24 @@ use crate::guest::{Compiled, GuestError, GuestLimits, Identity, Instance};
 /// Where workers wait until all are set up.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
-    open: Mutex<bool>,
+    /// When the load starts, once that is known.
+    start: Mutex<Option<Instant>>,
     opened: Condvar,
 }
 
 impl Gate {
-    pub(super) fn open(&self) {
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    /// Lets all through. The start may lie ahead, as it takes a while until thousands of threads are awake.
+    pub(super) fn open(&self, start: Instant) {
+        *self.start.lock().unwrap_or_else(PoisonError::into_inner) = Some(start);
         self.opened.notify_all();
     }
 
     fn wait(&self) {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.opened.wait_while(open, |open| !*open).unwrap_or_else(PoisonError::into_inner));
+        let start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = *self.opened.wait_while(start, |start| start.is_none()).unwrap_or_else(PoisonError::into_inner);
+        if let Some(ahead) = start.and_then(|start| start.checked_duration_since(Instant::now())) {
+            std::thread::sleep(ahead);
+        }
     }
 }
 

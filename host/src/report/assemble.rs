@@ -315,11 +315,17 @@ impl Span {
             Schedule::Stages(_) => due.map(|due| due / seconds(self.planned_ns)),
         };
         let stand_for = due.zip(target).map_or(0.0, |(due, target)| due / target);
-        let last_ns = match arrivals(kind) {
-            None => self.last_iteration_ns,
-            // closed users who wait at the end are part of the load
-            Some("closed") => self.last_iteration_ns.max(self.planned_ns),
-            Some(_) => self.last_begun_ns,
+        let last_ns = match kind {
+            FlowKind::Stream(_) => self.last_iteration_ns,
+            FlowKind::Session(Session { arrivals: Arrivals::Open { .. }, .. }) => self.last_begun_ns,
+            // users who are always in an iteration have done so many by the last one's return
+            FlowKind::Session(Session { arrivals: Arrivals::Closed { think_time: None, pace: None }, .. }) => {
+                self.last_iteration_ns.max(self.planned_ns)
+            }
+            // those who wait have begun so many within the schedule
+            FlowKind::Session(Session { arrivals: Arrivals::Closed { .. }, .. }) => {
+                self.last_begun_ns.max(self.planned_ns)
+            }
         };
         let took = seconds(last_ns).max(stand_for);
         let is_some = |rate: &f64| rate.is_finite() && iterations > 0;

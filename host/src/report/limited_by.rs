@@ -95,7 +95,7 @@ pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
         let sentence = format!("the guest: its own code took {} of the workers' time{behind}", percent(signs.guest));
         return limit("guest", sentence);
     }
-    if signs.waited >= GUEST {
+    if signs.waited >= GUEST && signs.users.is_none() {
         let sentence = format!(
             "the guest: it waited in `deliver` or `sleep` for {} of the workers' time{behind}",
             percent(signs.waited)
@@ -172,7 +172,7 @@ mod tests {
         let users = |users| Signs { users: Some(users), iterations: 5, idle: 0.25, ..Default::default() };
         let sentence = "the users: 8 users, in an iteration for 75 % of their time";
         assert_eq!(limited_by(&users(8)).sentence, sentence);
-        assert_eq!(what(Signs { cpu_use: 0.9, ..users(8) }), "generator-cpu");
+        assert_eq!(what(Signs { cpu_use: 0.9, waited: 0.9, ..users(8) }), "generator-cpu");
         assert_eq!(what(Signs { target: Some(10.0), achieved: Some(10.0), ..users(8) }), "schedule");
         assert_eq!(limited_by(&Signs { iterations: 0, ..users(8) }).what, "nothing");
         assert_eq!(what(Signs { blocked: 0.1, ..behind() }), "generator-cpu");
