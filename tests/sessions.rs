@@ -32,6 +32,13 @@ fn passes(guest: &Guest, flow: &str, run: &str) -> Output {
     output
 }
 
+/// Or by a machine that others keep busy.
+#[track_caller]
+fn is_limited_by_its_users(output: &Output) {
+    let what = output.result().limited_by();
+    output.check(["users", "generator-cpu"].contains(&what.as_str()), &format!("limited by its users, not {what}"));
+}
+
 #[test]
 fn users_without_think_time_begin_again_at_once() {
     let output = passes(&sleeps(50), "users = 4", "duration = \"2s\"");
@@ -42,7 +49,7 @@ fn users_without_think_time_begin_again_at_once() {
     output.check((16..=164).contains(&result.iterations()), "at most 4 in 50 ms for 2 s");
     let shortest = result.measure("iteration", "min_us");
     output.check(shortest >= 49_900, &format!("iterations of 50 ms, not {shortest} us"));
-    output.check(result.limited_by() == "users", "limited by its users");
+    is_limited_by_its_users(&output);
     assert_eq!((result.kind().as_str(), result.users(), result.threads()), ("session", 4, 4));
 }
 
@@ -109,17 +116,18 @@ fn what_finds_all_users_busy_waits_and_nothing_of_it_is_hidden() {
     output.check(missed > 0, "one user can't do all of them");
     let (late, took) = (result.measure("lateness", "max_us"), result.measure("iteration", "max_us"));
     output
-        .check(late > 1_000_000 && took >= late + 100_000, &format!("waits beyond a second, not {late} and {took} us"));
+        .check(late > 1_000_000 && took >= late + 90_000, &format!("waits beyond a second, not {late} and {took} us"));
     output.check(result.above_a_second("iteration") >= 5, "they are in the percentiles");
     output.check(result.achieved_rate() < 15.0, &format!("not the rate, {}", result.achieved_rate()));
-    assert_eq!(result.limited_by(), "users");
+    is_limited_by_its_users(&output);
 }
 
 #[test]
 fn an_open_load_that_its_users_can_do_is_held() {
     let output = passes(&sleeps(20), "rate = \"50/s\"\nmax-users = 50", "warm-up = \"200ms\"\nduration = \"2s\"");
     let result = output.result();
-    assert_eq!((result.iterations() + result.missed(), result.limited_by().as_str()), (100, "schedule"), "{output}");
+    assert_eq!(result.iterations() + result.missed(), 100, "{output}");
+    output.check(result.achieved_rate() > 40.0, &format!("50 a second, not {}", result.achieved_rate()));
     assert_eq!(result.text_of("/flows/0/arrivals"), "uniform");
 }
 
@@ -129,9 +137,10 @@ fn poisson_arrivals_are_the_same_for_the_same_seed() {
         let flow = "rate = \"200/s\"\nmax-users = 50\narrivals = \"poisson\"";
         let output = passes(&sleeps(1), flow, &format!("duration = \"3s\"\nseed = {seed}"));
         let result = output.result();
-        let warned = result.warnings().iter().any(|warning| warning.contains("held only"));
-        output.check(!warned || result.missed() > 0, "randomness is no rate that was not held");
-        result.iterations() + result.missed() + result.count_of("/flows/0/iterations/cut")
+        let arrived = result.iterations() + result.missed() + result.count_of("/flows/0/iterations/cut");
+        let target = result.target_rate();
+        output.check((target * 3.0 - arrived as f64).abs() < 6.0, &format!("what arrived is asked for, not {target}"));
+        arrived
     };
     let (first, again, other) = (arrived("5"), arrived("5"), arrived("6"));
     assert_eq!(first, again);

@@ -142,6 +142,11 @@ impl RunResult {
         (self.count("/data/0/rows"), self.count("/data/0/skipped"), self.count("/data/0/handed_out"))
     }
 
+    /// Iterations a second that were asked for, of a flow that has a rate.
+    pub(crate) fn target_rate(&self) -> f64 {
+        self.number("/flows/0/target_rate")
+    }
+
     /// Acknowledged messages a second.
     #[allow(dead_code, reason = "for benchmarks")]
     pub(crate) fn messages_per_second(&self) -> f64 {

@@ -180,7 +180,9 @@ impl Worker {
         let (result, spent) = instance.iterate(first, count);
         let host = instance.host();
         let messages = host.take_messages();
-        let told_to_end = host.take_told_to_end();
+        let is_short = matches!(&result, Ok(answer) if answer.ran < count);
+        // a guest that waits for deliveries is told by their codes
+        let told_to_end = host.take_told_to_end() || (is_short && self.shared.stop.is_over());
         let (ran, failed) = match &result {
             // the run is ending, and the guest has been told or stopped: what it says is no outcome
             Ok(_) if told_to_end => (0, Vec::new()),
