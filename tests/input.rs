@@ -21,6 +21,7 @@ fn good() -> String {
 fn a_good_run_on_the_embedded_broker_says_so() {
     let output = with_manifest(&good(), &[]);
     output.exits(0).is_civil().tells("embedded").prints("write");
+    output.check(!output.stdout.contains("tell rights"), "no word of rights, which this broker does not have");
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn two_thousand_users_start_and_end() {
 fn an_interrupt_wakes_users_who_sleep() {
     for (guest, flow) in [(sleeps(600_000), "users = 50"), (sleeps(1), "users = 50\nthink-time = \"10m\"")] {
         let khost = project(&guest, flow, "duration = \"20m\"").run().json().start();
-        std::thread::sleep(Duration::from_secs(2));
+        khost.wait_for_stderr("iterations");
         khost.interrupt();
         let output = khost.finish();
         output.exits(130).within(SOON).is_civil();

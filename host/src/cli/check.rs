@@ -87,7 +87,8 @@ pub(super) fn check(arguments: &Arguments) -> Result<u8, Failure> {
 fn reached(arguments: &Arguments, plan: &Plan, topics: &[Topic]) -> Result<(Reach, Cluster), Failure> {
     let reach = arguments.cluster.way_to_named(plan)?;
     let settings = cluster::settings_by_flow(plan);
-    let checks = Checks { reach: &reach, settings: &settings, topics, groups: &arguments.group, create: false };
+    let groups = &arguments.group;
+    let checks = Checks { reach: &reach, settings: &settings, topics, groups, create: false, embedded: false };
     let cluster = preflight(&checks)?;
     Ok((reach, cluster))
 }

@@ -120,8 +120,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
 fn reached(arguments: &Arguments, plan: &Plan) -> Result<(Way, Cluster), Failure> {
     let way = arguments.cluster.way(plan)?;
     let settings = cluster::settings_by_flow(plan);
-    let cluster =
-        preflight(&Checks { reach: &way.reach, settings: &settings, topics: &plan.topics, groups: &[], create: true })?;
+    let cluster = preflight(&Checks {
+        reach: &way.reach,
+        settings: &settings,
+        topics: &plan.topics,
+        groups: &[],
+        create: true,
+        embedded: way.embedded.is_some(),
+    })?;
     Ok((way, cluster))
 }
 

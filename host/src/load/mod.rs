@@ -16,10 +16,10 @@ mod session;
 mod shared;
 mod stop;
 mod stream;
-mod stream_host;
 mod turns;
 mod watch;
 mod worker;
+mod worker_host;
 
 pub use counters::{CheckFigures, CounterFigures};
 pub use data::DataFigures;
@@ -30,5 +30,5 @@ pub use room::{NoRoom, check_room};
 pub use run::{RunError, Running, run};
 pub use schedule::Schedule;
 pub use stop::{Ended, Stop};
-pub use stream_host::StreamHost;
 pub use watch::{Observer, Progress};
+pub use worker_host::WorkerHost;

@@ -20,9 +20,9 @@ use super::session::User;
 use super::shared::{Bodies, Shared, Traps};
 use super::stop::Stop;
 use super::stream::StreamRounds;
-use super::stream_host::StreamHost;
 use super::watch::{LOOK, Observer, Watch};
 use super::worker::{Gate, Rounds, Worker};
+use super::worker_host::WorkerHost;
 use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
 use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Reach, Wire};
@@ -45,7 +45,7 @@ pub struct Running<'a> {
     /// What to run.
     pub plan: &'a Plan,
     /// The guest.
-    pub compiled: Arc<Compiled<StreamHost>>,
+    pub compiled: Arc<Compiled<WorkerHost>>,
     /// The cluster, as the preflight saw it.
     pub cluster: &'a Cluster,
     /// The way to the brokers.
@@ -330,7 +330,7 @@ fn start_workers(
             }
         };
         let later = live.later_sender.clone().expect("it is dropped once all workers have one");
-        let host = StreamHost::new(
+        let host = WorkerHost::new(
             shared.clone(),
             live.flow.clone(),
             number,

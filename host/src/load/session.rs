@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::draws::{Draws, hash, mix};
 use super::flow::FlowRun;
-use super::stream_host::StreamHost;
 use super::turns::{Turn, Turns};
 use super::worker::{Done, Next, Returned, Rounds, Worker};
+use super::worker_host::WorkerHost;
 use crate::measure::{Measure, Tag};
 use crate::plan::{Arrivals, Session, ThinkTime};
 
@@ -97,7 +97,7 @@ fn turns(flow: &FlowRun) -> &Turns {
 }
 
 impl Rounds for User {
-    fn next(&mut self, worker: &Worker, done: &Done, host: &mut StreamHost) -> Next {
+    fn next(&mut self, worker: &Worker, done: &Done, host: &mut WorkerHost) -> Next {
         let flow = &worker.flow;
         let turns = turns(flow);
         let now_ns = worker.shared.clock.now_ns();
@@ -123,7 +123,7 @@ impl Rounds for User {
         Next::Run { first: done.iterations, count: 1 }
     }
 
-    fn wait(&mut self, worker: &Worker, until_ns: u64, host: &mut StreamHost) {
+    fn wait(&mut self, worker: &Worker, until_ns: u64, host: &mut WorkerHost) {
         let now_ns = worker.shared.clock.now_ns();
         let is_closed = !matches!(self.between, Between::Schedule);
         let leaves = || is_closed && turns(&worker.flow).are_used_up();
@@ -131,7 +131,7 @@ impl Rounds for User {
         host.now.idle_ns += worker.shared.clock.now_ns() - now_ns;
     }
 
-    fn returned(&mut self, worker: &Worker, call: Returned, host: &mut StreamHost) {
+    fn returned(&mut self, worker: &Worker, call: Returned, host: &mut WorkerHost) {
         let (Some(turn), Some(began_ns)) = (self.turn.take(), self.began_ns.take()) else { return };
         let now_ns = worker.shared.clock.now_ns();
         match call {

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::flow::FlowRun;
-use super::stream_host::StreamHost;
 use super::worker::{Done, Next, Returned, Rounds, Worker};
+use super::worker_host::WorkerHost;
 use crate::measure::{Measure, Tag};
 
 /// How long a worker sleeps before it asks again whether the run is ending.
@@ -57,7 +57,7 @@ fn number(worker: &Worker, own: u64) -> u64 {
 }
 
 impl Rounds for StreamRounds {
-    fn next(&mut self, worker: &Worker, done: &Done, host: &mut StreamHost) -> Next {
+    fn next(&mut self, worker: &Worker, done: &Done, host: &mut WorkerHost) -> Next {
         let Some(most) = self.left(done) else { return Next::Done };
         let flow = &worker.flow;
         let now_ns = worker.shared.clock.now_ns();
@@ -100,14 +100,14 @@ impl Rounds for StreamRounds {
         Next::Run { first: done.iterations, count: host.tags.len() as u32 }
     }
 
-    fn wait(&mut self, worker: &Worker, until_ns: u64, host: &mut StreamHost) {
+    fn wait(&mut self, worker: &Worker, until_ns: u64, host: &mut WorkerHost) {
         let now_ns = worker.shared.clock.now_ns();
         let nanos = until_ns.saturating_sub(now_ns).clamp(NAP_NS, SLICE_NS);
         std::thread::sleep(Duration::from_nanos(nanos));
         host.now.idle_ns += worker.shared.clock.now_ns() - now_ns;
     }
 
-    fn returned(&mut self, _worker: &Worker, _call: Returned, _host: &mut StreamHost) {}
+    fn returned(&mut self, _worker: &Worker, _call: Returned, _host: &mut WorkerHost) {}
 
     /// Iterations that were due before the end, or before an early end, and never began. A worker whose guest has
     /// nothing left to do, or that has sent its share of messages, leaves none behind.

@@ -8,7 +8,7 @@ use super::draws::{hash, mix};
 use super::flow::FlowRun;
 use super::shared::Shared;
 use super::stop::Ended;
-use super::stream_host::StreamHost;
+use super::worker_host::WorkerHost;
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, Instance};
 
 /// Where workers wait until all are set up.
@@ -39,7 +39,7 @@ impl Gate {
 pub(super) struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) flow: Arc<FlowRun>,
-    pub(super) compiled: Arc<Compiled<StreamHost>>,
+    pub(super) compiled: Arc<Compiled<WorkerHost>>,
     pub(super) limits: GuestLimits,
     pub(super) traps_allowed: u32,
     pub(super) identity: Identity,
@@ -77,22 +77,22 @@ pub(super) enum Returned {
 /// How a kind of flow decides what a worker does, and when.
 pub(super) trait Rounds {
     /// What to do next; for a call it puts a tag for each iteration into the host's.
-    fn next(&mut self, worker: &Worker, done: &Done, host: &mut StreamHost) -> Next;
+    fn next(&mut self, worker: &Worker, done: &Done, host: &mut WorkerHost) -> Next;
     /// Sleeps until then, or less long.
-    fn wait(&mut self, worker: &Worker, until_ns: u64, host: &mut StreamHost);
+    fn wait(&mut self, worker: &Worker, until_ns: u64, host: &mut WorkerHost);
     /// The call is over.
-    fn returned(&mut self, worker: &Worker, call: Returned, host: &mut StreamHost);
+    fn returned(&mut self, worker: &Worker, call: Returned, host: &mut WorkerHost);
     /// The worker runs nothing more: counts what was due and never began.
     fn leave(&mut self, worker: &Worker, done: &Done);
 }
 
 impl Worker {
     /// Makes and sets up the first instance.
-    pub(super) fn set_up(&self, host: StreamHost) -> Result<Instance<StreamHost>, GuestError> {
+    pub(super) fn set_up(&self, host: WorkerHost) -> Result<Instance<WorkerHost>, GuestError> {
         self.instance(host, 0)
     }
 
-    fn instance(&self, mut host: StreamHost, earlier: u64) -> Result<Instance<StreamHost>, GuestError> {
+    fn instance(&self, mut host: WorkerHost, earlier: u64) -> Result<Instance<WorkerHost>, GuestError> {
         host.reset();
         let seed = mix(self.seed, &[hash(&self.identity.flow), self.identity.worker as u64, earlier]);
         let identity = Identity { seed, ..self.identity.clone() };
@@ -102,7 +102,7 @@ impl Worker {
     }
 
     /// Runs until its work is done or the run ends.
-    pub(super) fn run(&self, gate: &Gate, mut instance: Instance<StreamHost>, rounds: &mut dyn Rounds) {
+    pub(super) fn run(&self, gate: &Gate, mut instance: Instance<WorkerHost>, rounds: &mut dyn Rounds) {
         sharpen_timers();
         gate.wait();
         instance.host().begin_life();
@@ -143,7 +143,7 @@ impl Worker {
         instance.host().tick(true);
     }
 
-    fn tear_down(&self, instance: &mut Instance<StreamHost>) {
+    fn tear_down(&self, instance: &mut Instance<WorkerHost>) {
         match instance.teardown() {
             Ok(()) | Err(GuestError::Stopped) => {}
             Err(error @ (GuestError::Failed(_) | GuestError::EndRun(_))) => {
@@ -156,7 +156,7 @@ impl Worker {
     }
 
     /// A new instance after a trap; none when it can't be set up either.
-    fn instance_again(&self, host: StreamHost, earlier: u64) -> Option<Instance<StreamHost>> {
+    fn instance_again(&self, host: WorkerHost, earlier: u64) -> Option<Instance<WorkerHost>> {
         match self.instance(host, earlier) {
             Ok(instance) => Some(instance),
             Err(error) => {
@@ -171,7 +171,7 @@ impl Worker {
     /// One call of the guest's `iterate`, and its account.
     fn call(
         &self,
-        instance: &mut Instance<StreamHost>,
+        instance: &mut Instance<WorkerHost>,
         done: &mut Done,
         rounds: &mut dyn Rounds,
         first: u64,

@@ -13,6 +13,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse, RequestHeader, ResponseHeader};
 use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, StrBytes, encode_request_header_into_buffer};
 
@@ -37,7 +38,7 @@ const CLIENT_ID: &str = "khost-check";
 const PLAIN_API_VERSIONS: i16 = 0;
 /// The one that clients name themselves with; older brokers refuse it, and say so.
 const API_VERSIONS: i16 = 3;
-const UNSUPPORTED_VERSION: i16 = 35;
+const UNSUPPORTED_VERSION: i16 = ResponseError::UnsupportedVersion.code();
 
 /// The versions that a broker speaks, by request: the oldest and the newest.
 pub(super) type Versions = BTreeMap<i16, (i16, i16)>;

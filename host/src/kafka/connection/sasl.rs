@@ -1,6 +1,7 @@
 //! Says who we are: SASL's exchange within Kafka's (SaslHandshake and SaslAuthenticate, KIP-152).
 
 use bytes::Bytes;
+use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{SaslAuthenticateRequest, SaslHandshakeRequest};
 use kafka_protocol::protocol::StrBytes;
 
@@ -9,8 +10,8 @@ use super::{BrokerError, Connection};
 use crate::kafka::security::Sasl;
 use crate::kafka::token::Token;
 
-const UNSUPPORTED_SASL_MECHANISM: i16 = 33;
-const ILLEGAL_SASL_STATE: i16 = 34;
+const UNSUPPORTED_SASL_MECHANISM: i16 = ResponseError::UnsupportedSaslMechanism.code();
+const ILLEGAL_SASL_STATE: i16 = ResponseError::IllegalSaslState.code();
 
 /// Logs in, once.
 pub(super) fn log_in(

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{DescribeGroupsRequest, FindCoordinatorRequest, GroupId};
 use kafka_protocol::protocol::StrBytes;
 
@@ -20,10 +21,10 @@ const WITHOUT_RIGHTS: i16 = 6;
 const WITH_RIGHTS: i16 = 3;
 
 const NONE: i16 = 0;
-const LOADING: i16 = 14;
-const NO_COORDINATOR_YET: i16 = 15;
-const NOT_COORDINATOR: i16 = 16;
-const GROUP_DENIED: i16 = 30;
+const LOADING: i16 = ResponseError::CoordinatorLoadInProgress.code();
+const NO_COORDINATOR_YET: i16 = ResponseError::CoordinatorNotAvailable.code();
+const NOT_COORDINATOR: i16 = ResponseError::NotCoordinator.code();
+const GROUP_DENIED: i16 = ResponseError::GroupAuthorizationFailed.code();
 
 /// What is lacking to read with a group; nothing at all where the broker does not tell.
 pub(super) fn lacks(brokers: &mut Brokers, group: &str) -> Result<Option<Vec<Operation>>, PreflightError> {

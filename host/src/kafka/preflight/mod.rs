@@ -35,6 +35,8 @@ pub struct Checks<'a> {
     pub groups: &'a [String],
     /// Topics that are missing are created; else that is only tried.
     pub create: bool,
+    /// The broker is khost's own: it has no rights to tell.
+    pub embedded: bool,
 }
 
 /// What the cluster said of itself.
@@ -161,7 +163,7 @@ pub fn preflight(checks: &Checks<'_>) -> Result<Cluster, PreflightError> {
         warnings.extend(sizes::check(topic, facts, checks.settings)?);
     }
     let told = facts.iter().zip(checks.topics).all(|(facts, topic)| facts.tells_rights(topic));
-    if !told || groups.len() < checks.groups.len() {
+    if !checks.embedded && (!told || groups.len() < checks.groups.len()) {
         warnings
             .push("the brokers don't tell rights, as those of Kafka 2.3 and newer do: they show in the load".into());
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use kafka_protocol::ResponseError;
 use kafka_protocol::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
 use kafka_protocol::messages::metadata_response::MetadataResponseTopic;
@@ -24,11 +25,11 @@ const CREATE_ANSWER: Duration = Duration::from_secs(13);
 const SETTLE: Duration = Duration::from_secs(1);
 
 const NONE: i16 = 0;
-const UNKNOWN_TOPIC: i16 = 3;
-const LEADER_NOT_AVAILABLE: i16 = 5;
-const TOPIC_DENIED: i16 = 29;
-const CLUSTER_DENIED: i16 = 31;
-const ALREADY_EXISTS: i16 = 36;
+const UNKNOWN_TOPIC: i16 = ResponseError::UnknownTopicOrPartition.code();
+const LEADER_NOT_AVAILABLE: i16 = ResponseError::LeaderNotAvailable.code();
+const TOPIC_DENIED: i16 = ResponseError::TopicAuthorizationFailed.code();
+const CLUSTER_DENIED: i16 = ResponseError::ClusterAuthorizationFailed.code();
+const ALREADY_EXISTS: i16 = ResponseError::TopicAlreadyExists.code();
 /// Kafka's resource type of a topic.
 const TOPIC: i8 = 2;
 

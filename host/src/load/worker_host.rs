@@ -23,7 +23,7 @@ const MOST_DELAYED_BYTES: u64 = 256 << 20;
 const SLICE: Duration = Duration::from_millis(50);
 
 /// One worker's.
-pub struct StreamHost {
+pub struct WorkerHost {
     shared: Arc<Shared>,
     flow: Arc<FlowRun>,
     worker: u32,
@@ -61,7 +61,7 @@ struct Call {
     told_to_end: bool,
 }
 
-impl StreamHost {
+impl WorkerHost {
     pub(super) fn new(
         shared: Arc<Shared>,
         flow: Arc<FlowRun>,
@@ -82,7 +82,7 @@ impl StreamHost {
             in_iterate: 0,
             told_to_end: false,
         };
-        StreamHost {
+        WorkerHost {
             opened: vec![false; shared.topics.len()],
             data: OpenData::new(&shared, flow.index, body_limit),
             shared,
@@ -177,7 +177,7 @@ impl StreamHost {
     /// Counts what the call has handed over, and what was refused.
     fn book_call(&mut self) {
         let now_us = self.shared.clock.now_us();
-        let StreamHost { flow, worker, lane, call, now, .. } = self;
+        let WorkerHost { flow, worker, lane, call, now, .. } = self;
         let took_us = now_us - call.began_us;
         for (operation, count) in call.measured.drain(..).filter(|(_, count)| *count > 0) {
             now.sent += count;
@@ -239,7 +239,7 @@ impl StreamHost {
     }
 }
 
-impl Host for StreamHost {
+impl Host for WorkerHost {
     fn open_topic(&mut self, name: &str, each: Option<&str>) -> Result<u32, String> {
         let of_name: Vec<_> = self.shared.topics.iter().enumerate().filter(|(_, t)| t.key == name).collect();
         if of_name.is_empty() {
