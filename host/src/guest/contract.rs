@@ -100,6 +100,62 @@ impl From<Cell> for Span {
     }
 }
 
+/// A record that was read. Spans lie in its batch's bytes.
+#[derive(ComponentType, Lower, Clone, Copy, Debug, PartialEq, Eq)]
+#[component(record)]
+pub struct Received {
+    /// As `open-topic` answers it.
+    pub topic: u32,
+    /// From 0.
+    pub partition: i32,
+    /// Its place in the partition.
+    pub offset: i64,
+    /// Milliseconds since the Unix epoch, as the broker stores it.
+    pub timestamp: i64,
+    /// Its key.
+    pub key: Span,
+    /// Its value.
+    pub value: Span,
+    /// Its first header, in the batch's headers.
+    #[component(name = "first-header")]
+    pub first_header: u32,
+    /// How many it has.
+    #[component(name = "header-count")]
+    pub header_count: u32,
+}
+
+/// A header of a record that was read.
+#[derive(ComponentType, Lower, Clone, Copy, Debug, PartialEq, Eq)]
+#[component(record)]
+pub struct ReceivedHeader {
+    /// Its name.
+    pub name: Span,
+    /// Its value.
+    pub value: Span,
+}
+
+/// Records that were read.
+#[derive(ComponentType, Lower, Clone, Debug, Default, PartialEq, Eq)]
+#[component(record)]
+pub struct Batch {
+    /// What all spans lie in.
+    pub bytes: Vec<u8>,
+    /// In the order of each partition.
+    pub records: Vec<Received>,
+    /// Those of all records.
+    pub headers: Vec<ReceivedHeader>,
+}
+
+impl Batch {
+    /// Copies bytes into the batch.
+    pub fn put(&mut self, bytes: Option<&[u8]>) -> Span {
+        let start = self.bytes.len() as u32;
+        let Some(bytes) = bytes else { return Span { start, length: -1 } };
+        self.bytes.extend_from_slice(bytes);
+        Span { start, length: bytes.len() as i32 }
+    }
+}
+
 /// Rows of a data set, as many cells each as there are columns.
 #[derive(ComponentType, Lower, Clone, Debug, Default, PartialEq, Eq)]
 #[component(record)]

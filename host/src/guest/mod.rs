@@ -9,7 +9,7 @@ mod instance;
 mod limits;
 mod linker;
 
-pub use contract::{Acknowledgement, CONTRACT_VERSION, Level, Rows, Span};
+pub use contract::{Acknowledgement, Batch, CONTRACT_VERSION, Level, Received, ReceivedHeader, Rows, Span};
 pub use engine::{Compiled, Engine, WORKER_STACK_BYTES};
 pub use error::{GuestError, LoadError};
 pub use host::{Host, Identity, Labels, Outgoing, Part, Sending};

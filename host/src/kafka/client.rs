@@ -1,6 +1,6 @@
 //! One producer: librdkafka's handle, its topics, and what waits for its reports.
 
-use std::ffi::{CString, c_char};
+use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -8,31 +8,16 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rdkafka_sys::bindings as rd;
-use thiserror::Error;
 
 use super::allocator;
 use super::deliver::{Acknowledgement, Delivery, Waiting};
+use super::handle::{ClientError, Handle, Role};
 use super::partitions::Partitions;
 use super::reach::Reach;
 use super::reports::Reports;
-use super::settings::{ClientSettings, Conf, SettingsError, held};
-use super::token::{Keeper, TokenError};
-use super::wire::{Wire, owned};
+use super::settings::{ClientSettings, held};
+use super::wire::Wire;
 use crate::measure::{RunClock, Sample};
-
-/// Why a client can't be made.
-#[derive(Debug, Error)]
-pub enum ClientError {
-    /// A setting is wrong.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    /// librdkafka refused the settings together.
-    #[error("librdkafka can't make a producer of these settings: {0}")]
-    Refused(String),
-    /// The client can't log in.
-    #[error(transparent)]
-    Token(#[from] TokenError),
-}
 
 /// What a client is made of.
 pub struct ClientSetup<'a> {
@@ -70,9 +55,8 @@ pub struct Client {
     closing: AtomicBool,
     pub(super) reports: Reports,
     thread: Mutex<Option<JoinHandle<()>>>,
-    tokens: Option<Arc<Keeper>>,
-    /// The callbacks count here.
-    _wire: Arc<Wire>,
+    /// Dropped last: `rk` is its.
+    _handle: Handle,
 }
 
 // SAFETY: librdkafka's handles may be used from any thread; all else is Sync by itself.
@@ -88,34 +72,12 @@ impl Client {
     pub fn new(setup: ClientSetup<'_>) -> Result<Arc<Self>, ClientError> {
         allocator::tune();
         let reach = setup.reach;
-        let mut settings = setup.settings.clone();
-        settings.insert("bootstrap.servers".into(), reach.bootstrap());
-        let conf = Conf::new(&settings)?;
-        let mut text: [c_char; 512] = [0; 512];
-        // SAFETY: `conf` is live; the wire is kept in the client, which outlives the handle.
-        let rk = unsafe {
-            setup.wire.attach(conf.raw());
-            rd::rd_kafka_conf_set_events(
-                conf.raw(),
-                rd::RD_KAFKA_EVENT_DR | rd::RD_KAFKA_EVENT_ERROR | rd::RD_KAFKA_EVENT_LOG,
-            );
-            rd::rd_kafka_new(rd::rd_kafka_type_t::RD_KAFKA_PRODUCER, conf.raw(), text.as_mut_ptr(), text.len())
-        };
-        if rk.is_null() {
-            // SAFETY: librdkafka wrote a NUL-terminated text.
-            return Err(ClientError::Refused(unsafe { owned(text.as_ptr()) }));
-        }
-        conf.given();
-        if let Some(tokens) = &reach.tokens {
-            // SAFETY: `rk` is live, and is taken from the keeper before it is destroyed.
-            if let Err(error) = unsafe { tokens.add(rk) } {
-                // SAFETY: nobody else has the handle.
-                unsafe { rd::rd_kafka_destroy(rk) };
-                return Err(error.into());
-            }
-        }
-        // SAFETY: `rk` is live; a null queue stands for the main queue.
-        unsafe { rd::rd_kafka_set_log_queue(rk, std::ptr::null_mut()) };
+        let handle = Handle::new(Role::Producer, reach, setup.settings, setup.wire, |conf| {
+            let events = rd::RD_KAFKA_EVENT_DR | rd::RD_KAFKA_EVENT_ERROR | rd::RD_KAFKA_EVENT_LOG;
+            // SAFETY: the configuration is live.
+            unsafe { rd::rd_kafka_conf_set_events(conf, events) };
+        })?;
+        let rk = handle.rk;
         let mut topics = vec![std::ptr::null_mut(); setup.topics.iter().map(|(at, _)| at + 1).max().unwrap_or(0)];
         for (at, name) in setup.topics {
             let name = CString::new(name.as_str()).expect("a plan's topic names are legal, so without NUL");
@@ -128,15 +90,14 @@ impl Client {
             partitions: Partitions::new(setup.partitions),
             waiting: Waiting::default(),
             room: Room::default(),
-            wake_below: queue_messages(&settings) * 3 / 4,
+            wake_below: queue_messages(setup.settings) * 3 / 4,
             closing: AtomicBool::new(false),
             // SAFETY: the handle is live, and destroyed with the client.
             reports: unsafe {
                 Reports::new(rk, setup.flow, setup.paced, setup.clock, setup.samples, reach.complaints.clone())
             },
             thread: Mutex::new(None),
-            tokens: reach.tokens.clone(),
-            _wire: setup.wire,
+            _handle: handle,
         });
         let thread = Reports::start_thread(client.clone());
         *client.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
@@ -261,9 +222,6 @@ fn queue_messages(settings: &ClientSettings) -> usize {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if let Some(tokens) = &self.tokens {
-            tokens.remove(self.rk);
-        }
         // SAFETY: the thread has ended, as it held a reference; nobody else has one. Outstanding messages were given up.
         unsafe {
             rd::rd_kafka_purge(
@@ -272,7 +230,6 @@ impl Drop for Client {
             );
             self.reports.release();
             self.topics.iter().filter(|topic| !topic.is_null()).for_each(|topic| rd::rd_kafka_topic_destroy(*topic));
-            rd::rd_kafka_destroy(self.rk);
         }
     }
 }

@@ -8,10 +8,12 @@ mod addresses;
 mod allocator;
 mod broker_version;
 mod client;
+mod complaints;
 mod connection;
 mod deliver;
 mod embedded;
 mod errors;
+mod handle;
 mod lane;
 mod partitions;
 mod preflight;
@@ -23,11 +25,12 @@ mod token;
 mod wire;
 
 pub use addresses::{Address, AddressError, Addresses};
-pub use client::{Client, ClientError, ClientSetup};
+pub use client::{Client, ClientSetup};
 pub use connection::BrokerError;
 pub use deliver::{Acknowledgement, Delivery};
 pub use embedded::Embedded;
 pub use errors::{Code, ENDING, NO_ANSWER};
+pub use handle::ClientError;
 pub use lane::{Lane, Record, Rejected, Value};
 pub use preflight::{
     Access, Broker, Checks, Clock, Cluster, Lack, Operation, PreflightError, Resource, TopicFacts, preflight,

@@ -1,14 +1,12 @@
 //! How the clients of a run reach the cluster: whom they ask first, TLS and SASL, and tokens that are kept fresh.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use super::complaints::Complaints;
 use super::security::Sasl;
 use super::token::{Keeper, TokenError};
 use super::{Addresses, ClientSettings, Security};
-
-/// What clients complain of, by text, with how often.
-pub(super) type Complaints = Arc<Mutex<BTreeMap<String, u64>>>;
 
 /// The way to the cluster.
 pub struct Reach {
@@ -26,10 +24,7 @@ impl Reach {
     pub fn new(addresses: Addresses, security: Security) -> Result<Self, TokenError> {
         let complaints = Complaints::default();
         let heard = complaints.clone();
-        let complain = move |text: &str| {
-            let mut complaints = heard.lock().unwrap_or_else(PoisonError::into_inner);
-            *complaints.entry(text.to_owned()).or_default() += 1;
-        };
+        let complain = move |text: &str| heard.add(text);
         let host = addresses.iter().next().map(|address| address.host.clone());
         let tokens = match &security.sasl {
             Some(Sasl::Token(source, extensions)) => {
@@ -52,6 +47,6 @@ impl Reach {
 
     /// What clients complained of until now.
     pub fn complaints(&self) -> BTreeMap<String, u64> {
-        self.complaints.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.complaints.list()
     }
 }

@@ -16,9 +16,8 @@ use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR;
 
 use super::client::Client;
+use super::complaints::Complaints;
 use super::deliver::Acknowledgement;
-use super::reach::Complaints;
-use super::wire::owned;
 use crate::measure::{DeliveryInterval, Measure, Refuser, RunClock, Sample, Tag};
 
 /// How long the client's thread waits for a report; an upper bound of how late a quiet second is handed over.
@@ -27,10 +26,6 @@ const PATIENCE_MS: i32 = 100;
 const LEFT_FOR: Duration = Duration::from_millis(2);
 /// How long it then waits for a report before it looks for the workers again.
 const STAND_IN_MS: i32 = 20;
-/// syslog's "notice": what is less urgent is librdkafka's daily business.
-const WORTH_TELLING: i32 = 5;
-/// Different complaints that are kept.
-const MOST_COMPLAINTS: usize = 50;
 
 /// One client's.
 #[derive(Debug)]
@@ -173,23 +168,10 @@ impl Recorder {
         self.samples = None;
     }
 
-    fn complain(&self, text: &str) {
-        // the same comes as an error and as a log line, which names its thread
-        let text =
-            text.split_once("]: ").filter(|_| text.starts_with("[thrd:")).map_or(text, |(_, rest)| rest).to_owned();
-        if text.ends_with("brokers are down") {
-            return;
-        }
-        let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
-        let text =
-            if complaints.len() < MOST_COMPLAINTS || complaints.contains_key(&text) { text } else { "others".into() };
-        *complaints.entry(text).or_default() += 1;
-    }
-
     /// # Safety
     /// `event` is live.
     unsafe fn take(&mut self, client: &Client, event: *mut rd::rd_kafka_event_t) {
-        // SAFETY: as the caller says; texts are copied, and messages are live as long as their event.
+        // SAFETY: as the caller says; messages are live as long as their event.
         unsafe {
             match rd::rd_kafka_event_type(event) as i32 {
                 rd::RD_KAFKA_EVENT_DR => {
@@ -202,16 +184,7 @@ impl Recorder {
                         self.record(client, &*message);
                     }
                 }
-                rd::RD_KAFKA_EVENT_ERROR => self.complain(&owned(rd::rd_kafka_event_error_string(event))),
-                rd::RD_KAFKA_EVENT_LOG => {
-                    let (mut facility, mut text, mut level) = (std::ptr::null(), std::ptr::null(), 0);
-                    if rd::rd_kafka_event_log(event, &mut facility, &mut text, &mut level) == 0
-                        && level <= WORTH_TELLING
-                    {
-                        self.complain(&owned(text));
-                    }
-                }
-                _ => {}
+                _ => self.complaints.take(event),
             }
         }
     }
