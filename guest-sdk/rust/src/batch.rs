@@ -17,6 +17,8 @@ pub struct Batch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) headers: Vec<wire::Header>,
     pub(crate) messages: Vec<wire::Message>,
+    /// Where JSON is written first.
+    pub(crate) json: String,
     iteration: i32,
     /// Where the current iteration's part begins.
     begun: Mark,

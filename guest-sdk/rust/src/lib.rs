@@ -50,6 +50,7 @@ mod dataset;
 mod error;
 mod flow;
 mod host;
+pub mod json;
 mod message;
 mod metrics;
 mod records;
@@ -78,7 +79,10 @@ pub use topic::Topic;
 /// What nearly every scenario wants: `use khost_guest::prelude::*;`.
 pub mod prelude {
     pub use crate::Progress::{self, Done, More, Nothing};
+    pub use crate::json::{DeJson, SerJson};
     pub use crate::{Batch, Body, Channel, Check, Consume, Counter, Dataset, Error, Operation};
     pub use crate::{Record, Result, Rng, Session, Stream, Topic, run};
+    /// What the derived code of [`SerJson`] and [`DeJson`] names.
+    pub use nanoserde;
     pub use std::time::Duration;
 }

@@ -7,6 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::batch::nanos;
+use crate::json::{self, SerJson};
 use crate::wire::{self, Payload};
 use crate::{Acknowledgement, Batch, Channel, Error, Operation, Outcomes, Result, Slice, host};
 
@@ -102,6 +103,15 @@ impl Message<'_> {
         write(&mut Writer(&mut self.batch.bytes))?;
         self.raw().value = self.written(start);
         Ok(self)
+    }
+
+    /// Its value, as JSON: of a type that derives [`SerJson`](crate::json::SerJson).
+    #[inline]
+    pub fn value_json(mut self, value: &impl SerJson) -> Self {
+        let start = self.batch.bytes.len();
+        json::write(value, &mut self.batch.json, &mut self.batch.bytes);
+        self.raw().value = self.written(start);
+        self
     }
 
     /// Adds a header. Names may repeat; the order stays.

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::Topic;
 use crate::bindings::khost::scenario::types;
+use crate::json::{self, DeJson};
+use crate::{Error, Topic};
 
 /// Records in the order of each partition.
 pub struct Records(pub(crate) types::Batch);
@@ -78,6 +79,13 @@ impl<'a> Record<'a> {
     /// `None` is a tombstone.
     pub fn value(self) -> Option<&'a [u8]> {
         part(&self.batch.bytes, self.raw.value)
+    }
+
+    /// Its value, read as JSON: into a type that derives [`DeJson`].
+    ///
+    /// Errors: [`Error::Text`] when the value is null, or no such JSON.
+    pub fn json<T: DeJson>(self) -> Result<T, Error> {
+        json::read(self.value())
     }
 
     /// Its headers, in their order.

@@ -6,11 +6,12 @@
 use std::io::Write;
 
 use khost_guest::prelude::*;
-use khost_guest::testing::Host;
+use khost_guest::testing::{self, Host};
 
 const PAGE: &str = include_str!("../../../docs/writing-a-scenario.md");
 const HELLO: &str = include_str!("../../../scenarios/hello/src/lib.rs");
 const READER: &str = include_str!("page/reader.rs");
+const APPROVALS: &str = include_str!("page/approvals.rs");
 const HERE: &str = include_str!("writing_a_scenario.rs");
 
 #[allow(unreachable_pub)]
@@ -22,6 +23,20 @@ use hello::Orders;
 #[path = "page/reader.rs"]
 mod reader;
 use reader::Reader;
+
+#[path = "page/approvals.rs"]
+mod approvals;
+use approvals::Approvals;
+
+#[test]
+fn an_order_is_approved() {
+    let mut approvals = Host::new().topic("orders", 1).topic("approved", 1).consume::<Approvals>().unwrap();
+    let order = testing::Record::new("orders").value(r#"{"id":7,"unitPrice":2.5,"currency":"EUR"}"#);
+    let call = approvals.handle(&[order, testing::Record::new("orders").value("7")]);
+    let approved = call.messages[0].value_text();
+    assert_eq!(approved, Some(r#"{"id":7,"unitPrice":2.5,"note":"approved"}"#));
+    assert_eq!((call.ran, call.messages.len(), call.failures.len()), (2, 1, 1));
+}
 
 #[test]
 fn a_reader_brings_back_what_was_checked_out() {
@@ -161,12 +176,12 @@ fn every_block_of_the_page_is_compiled_here() {
     fn trimmed(text: &str) -> Vec<&str> {
         text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
     }
-    let (hello, reader, here) = (trimmed(HELLO), trimmed(READER), trimmed(HERE));
+    let sources = [HELLO, READER, APPROVALS, HERE].map(trimmed);
     let blocks: Vec<&str> = PAGE.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(blocks.len() > 5);
     for block in blocks {
         let lines = trimmed(block);
         let is_in = |source: &[&str]| source.windows(lines.len()).any(|window| window == lines);
-        assert!(is_in(&hello) || is_in(&reader) || is_in(&here), "not compiled anywhere:\n{block}");
+        assert!(sources.iter().any(|source| is_in(source)), "not compiled anywhere:\n{block}");
     }
 }
