@@ -51,7 +51,8 @@ pub trait Consume: Sized + 'static {
     fn setup() -> Result<Self>;
 
     /// Handles one record. What is in `out` is sent when all records of the call are handled, or at
-    /// [`out.produce()`](Batch::produce). An error fails this record only.
+    /// [`out.produce()`](Batch::produce). In a flow that sleeps it is sent after each record, as who waits for a reply is not to
+    /// wait for the records behind it. An error fails this record only.
     fn handle(&mut self, record: Record<'_>, out: &mut Batch) -> Result<Progress>;
 
     /// Called once, after the last record.

@@ -8,6 +8,7 @@ mod params;
 
 use crate::host;
 
+pub(crate) use clock::sleeps;
 pub use clock::{now, sleep, unix_millis};
 pub use log::{Level, info, log, warn};
 pub use params::{Param, choice, param, param_list};

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::error::Error as StdError;
 
 use crate::bindings::khost::scenario::types;
-use crate::{Batch, Consume, Error, Progress, Records, Result, Session, Stream, host};
+use crate::{Batch, Consume, Error, Progress, Records, Result, Session, Stream, host, run};
 
 /// Says which type plays which flow of the manifest, once in a scenario.
 ///
@@ -135,7 +135,13 @@ impl<F: Consume> Worker for OfConsume<F> {
         wrong_kind("a consumer")
     }
     fn handle(&mut self, records: &Records, out: &mut Batch) -> u32 {
-        self.0.each(records.len() as u32, out, |flow, i, out| flow.handle(records.at(i as usize), out))
+        self.0.each(records.len() as u32, out, |flow, i, out| {
+            let progress = flow.handle(records.at(i as usize), out)?;
+            if progress != Progress::Nothing && run::sleeps() {
+                out.produce();
+            }
+            Ok(progress)
+        })
     }
     fn teardown(&mut self) -> Result {
         self.0.flow.teardown()

@@ -95,6 +95,11 @@ impl Running {
         enter(&self.state, call)
     }
 
+    /// What [`run::now`](crate::run::now) would say.
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(self.state.borrow().now)
+    }
+
     /// Lets this much time pass.
     pub fn advance(&mut self, by: Duration) {
         self.state.borrow_mut().now += nanos(by);

@@ -23,6 +23,8 @@ pub struct Sent {
     pub iteration: Option<u32>,
     /// What it counts towards, `check-in{tenant=diku}` with labels; `None` is the flow itself.
     pub operation: Option<String>,
+    /// When it was sent, as [`run::now`](crate::run::now) says.
+    pub at: Duration,
     /// How much later than its call it was to be sent.
     pub delay: Duration,
 }

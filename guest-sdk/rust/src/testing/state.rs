@@ -194,6 +194,7 @@ impl State {
             timestamp: (message.timestamp >= 0).then_some(message.timestamp),
             iteration: u32::try_from(message.iteration).ok(),
             operation: (message.operation as usize).checked_sub(1).map(|at| self.rows[at].name.clone()),
+            at: Duration::from_nanos(self.now),
             delay: Duration::from_nanos(delay),
         }
     }

@@ -139,6 +139,26 @@ fn a_consumer_answers_records() {
 }
 
 #[test]
+fn in_a_consumer_that_sleeps_nobody_waits_for_the_records_behind_its_own() {
+    struct App(Topic);
+    impl Consume for App {
+        fn setup() -> Result<Self> {
+            Ok(App(Topic::open("replies")))
+        }
+        fn handle(&mut self, _: Record<'_>, out: &mut Batch) -> Result<Progress> {
+            run::sleep(Duration::from_millis(10))?;
+            out.message(self.0);
+            Ok(More)
+        }
+    }
+    let mut app = Host::new().topic("requests", 1).topic("replies", 1).consume::<App>().unwrap();
+    let begun = app.now();
+    let call = app.handle(&[testing::Record::new("requests"), testing::Record::new("requests")]);
+    let sent: Vec<_> = call.messages.iter().map(|reply| (reply.at - begun).as_millis()).collect();
+    assert_eq!(sent, [10, 20]);
+}
+
+#[test]
 fn an_unknown_flow_is_told_what_there_is() {
     struct Any;
     impl Worker for Any {
