@@ -97,6 +97,16 @@ impl RunResult {
         self.count(pointer)
     }
 
+    /// Any number, by its JSON pointer.
+    pub(crate) fn number_of(&self, pointer: &str) -> f64 {
+        self.number(pointer)
+    }
+
+    /// Whether there is nothing, by a JSON pointer.
+    pub(crate) fn is_null(&self, pointer: &str) -> bool {
+        self.at(pointer).is_null()
+    }
+
     /// Any text, by its JSON pointer.
     pub(crate) fn text_of(&self, pointer: &str) -> String {
         self.text(pointer)

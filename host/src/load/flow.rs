@@ -1,6 +1,7 @@
 //! One flow of a run: its schedule, its window, and what its workers share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use super::draws::{hash, mix};
 use super::recorders::Recorders;
@@ -12,13 +13,18 @@ use crate::plan::{Arrivals, End, FlowKind, Session, WarmUp};
 /// Workers go on with what was due before the end for this long after it, so that a hiccup at the end loses nothing.
 const CATCH_UP_NS: u64 = 2_000_000_000;
 
-/// Times are nanoseconds since the load's start; numbers count the flow's iterations from 0, warm-up included.
+/// Times are nanoseconds since the load's start, but those of the schedule, which count from the flow's beginning; numbers
+/// count the flow's iterations from 0, warm-up included.
 pub(super) struct FlowRun {
     pub(super) index: usize,
     pub(super) name: String,
     /// A stream's threads, a session's users.
     pub(super) workers: u32,
     pub(super) schedule: Schedule,
+    /// When it began; `u64::MAX` until that is known.
+    began_ns: AtomicU64,
+    /// When the run ends it, whatever its own end is; `u64::MAX` until that is known.
+    end_by_ns: AtomicU64,
     /// A session's: who runs which iteration.
     pub(super) turns: Option<Turns>,
     /// A session's: where its users record. A stream's threads have recorders of their own.
@@ -59,6 +65,8 @@ impl FlowRun {
             name: name.into(),
             workers: kind.workers(),
             schedule,
+            began_ns: AtomicU64::new(0),
+            end_by_ns: AtomicU64::new(u64::MAX),
             turns,
             recorders: None,
             end: end.clone(),
@@ -70,6 +78,45 @@ impl FlowRun {
             delayed_dropped: AtomicU64::new(0),
             failed_texts: Texts::default(),
         }
+    }
+
+    /// The same for a flow that waits for something before it begins. It has no warm-up.
+    pub(super) fn that_waits(self) -> Self {
+        let never = || AtomicU64::new(u64::MAX);
+        FlowRun { began_ns: never(), window_start_ns: never(), ..self }
+    }
+
+    /// Says when it begins.
+    pub(super) fn begin(&self, at_ns: u64) {
+        self.began_ns.store(at_ns, Relaxed);
+        if let WarmUp::None = self.warm_up {
+            self.window_start_ns.store(at_ns, Relaxed);
+        }
+    }
+
+    /// When it began; `u64::MAX` if it has not.
+    #[inline]
+    pub(super) fn began_ns(&self) -> u64 {
+        self.began_ns.load(Relaxed)
+    }
+
+    /// The run ends it then, if it has not ended before.
+    pub(super) fn end_by(&self, at_ns: u64) {
+        self.end_by_ns.fetch_min(at_ns, Relaxed);
+    }
+
+    /// It ends before it begins.
+    pub(super) fn is_too_late(&self) -> bool {
+        self.end_ns().is_some_and(|end| end <= self.began_ns())
+    }
+
+    pub(super) fn has_warm_up(&self) -> bool {
+        self.warm_up != WarmUp::None
+    }
+
+    /// How many iterations the schedule has due before `until_ns`; `None` where it is unpaced.
+    pub(super) fn due_before(&self, until_ns: u64) -> Option<u64> {
+        self.schedule.count_within(until_ns.saturating_sub(self.began_ns()))
     }
 
     /// Whether what is sent has a time that it counts from: its iteration's, or in a session that of its call.
@@ -101,9 +148,11 @@ impl FlowRun {
         Some(self.window_start_ns.load(Relaxed)).filter(|start| *start != u64::MAX)
     }
 
-    /// When the schedule ends, as far as that is known by time.
+    /// When it ends, as far as that is known by time.
     pub(super) fn end_ns(&self) -> Option<u64> {
-        Some(self.window_start_ns()?.saturating_add(self.end.duration?.as_nanos() as u64))
+        let after = |duration: Duration| Some(self.window_start_ns()?.saturating_add(duration.as_nanos() as u64));
+        let by_run = Some(self.end_by_ns.load(Relaxed)).filter(|end| *end != u64::MAX);
+        self.end.duration.and_then(after).into_iter().chain(by_run).min()
     }
 
     /// Until when a worker may catch up with what was due before the end.
@@ -149,8 +198,6 @@ fn below(count: u64, worker: u32, workers: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::plan::{Pace, Stream};
 
@@ -169,6 +216,20 @@ mod tests {
             assert_eq!(sum(&|w| flow.messages_share(w).expect("given")), count);
             assert_eq!(sum(&|w| flow.warm_up_share(w)), warm_up);
         }
+    }
+
+    #[test]
+    fn a_flow_that_waits_counts_from_its_beginning_and_ends_with_the_run_at_the_latest() {
+        let end = End { duration: Some(Duration::from_secs(5)), ..Default::default() };
+        let flow = flow(1, end, WarmUp::None).that_waits();
+        assert_eq!((flow.began_ns(), flow.window_start_ns(), flow.end_ns()), (u64::MAX, None, None));
+        flow.begin(3_000_000_000);
+        assert_eq!((flow.window_start_ns(), flow.end_ns()), (Some(3_000_000_000), Some(8_000_000_000)));
+        flow.end_by(9_000_000_000);
+        assert_eq!(flow.end_ns(), Some(8_000_000_000));
+        flow.end_by(4_000_000_000);
+        flow.end_by(6_000_000_000);
+        assert_eq!(flow.end_ns(), Some(4_000_000_000));
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Drives a run: when iterations are due, the workers that run them, and the phases from set-up to drain.
 
+mod active;
 mod counters;
 mod data;
 mod draws;
 mod flow;
+mod gate;
 mod later;
 mod log;
 mod operations;
+mod order;
 mod record;
 mod recorders;
 mod room;

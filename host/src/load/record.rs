@@ -57,6 +57,8 @@ pub struct FlowRecord {
     pub wire: WireFigures,
     /// What its clients hold.
     pub client_settings: ClientSettings,
+    /// When it began, in nanoseconds since the load's start; none if it never did.
+    pub began_ns: Option<u64>,
     /// When the window began, in nanoseconds since the load's start; none if nothing was measured.
     pub window_start_ns: Option<u64>,
     /// When the schedule ended by plan, likewise.

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use super::active::{ActiveFlow, time_to_wake};
 use super::counters::Registry;
 use super::data::Data;
 use super::flow::FlowRun;
 use super::later;
 use super::log::{Log, LogLine};
 use super::operations::Operations;
+use super::order::Order;
 use super::record::{FlowRecord, RunRecord};
 use super::recorders::Recorders;
 use super::session::User;
@@ -21,20 +22,16 @@ use super::shared::{Bodies, Shared, Traps};
 use super::stop::Stop;
 use super::stream::StreamRounds;
 use super::watch::{LOOK, Observer, Watch};
-use super::worker::{Gate, Rounds, Worker};
+use super::worker::{Rounds, Worker};
 use super::worker_host::WorkerHost;
 use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
 use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Reach, Wire};
 use crate::measure::{Busy, Collector, FlowTotals, RunClock, Sample, process_cpu_ns};
-use crate::plan::{FlowKind, Plan, for_producers};
+use crate::plan::{FlowKind, Plan, WarmUp, for_producers};
 
 /// A set-up that takes longer is told of, again and again.
 const LONG_SETUP: Duration = Duration::from_secs(2);
-
-/// So many workers take a while to wake for the start: each so long.
-const MANY: usize = 100;
-const AWAKE: Duration = Duration::from_micros(20);
 
 /// How old a client's picture of its topics may get, where nobody says: partitions that are added are used within seconds.
 /// librdkafka's default, and Java's, is five minutes.
@@ -83,22 +80,6 @@ pub enum RunError {
     Thread(#[from] std::io::Error),
 }
 
-/// One flow while it runs.
-pub(super) struct ActiveFlow {
-    pub(super) flow: Arc<FlowRun>,
-    pub(super) clients: Vec<Arc<Client>>,
-    wire: Arc<Wire>,
-    pub(super) later: JoinHandle<()>,
-    later_sender: Option<Sender<later::Delayed>>,
-}
-
-impl ActiveFlow {
-    /// Nothing is waiting, queued or on its way.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.later.is_finished() && self.clients.iter().all(|client| client.outstanding() == 0)
-    }
-}
-
 impl RunError {
     /// What to do next.
     pub fn hint(&self) -> Option<&'static str> {
@@ -137,26 +118,24 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         log: Log::new(lines),
         traps: Traps::default(),
     });
-    let gate = Arc::new(Gate::default());
     let mut flows = Vec::new();
     for index in 0..plan.flows.len() {
         flows.push(start_flow(running, index, &shared, &samples)?);
     }
     let (ready, readiness) = channel();
-    let mut workers = Vec::new();
-    for live in &flows {
-        start_workers(running, live, &shared, &gate, &samples, &ready, &mut workers)?;
+    for live in &mut flows {
+        start_workers(running, live, &shared, &samples, &ready)?;
     }
     drop(ready);
     drop(samples);
-    await_readiness(&readiness, workers.len(), running, observer, &log_lines)?;
+    let workers = flows.iter().map(|live| live.workers.len()).sum();
+    await_readiness(&readiness, workers, running, observer, &log_lines)?;
 
     let busy = Busy::now();
     let cpu = process_cpu_ns();
-    let awake = if workers.len() < MANY { Duration::ZERO } else { AWAKE * workers.len() as u32 };
-    let began = Instant::now() + awake;
+    let began = Instant::now() + time_to_wake(workers);
     clock.start(began);
-    gate.open(began);
+    let order = Order::start(&mut flows, plan.run.warm_up, began);
     for live in &mut flows {
         live.later_sender = None;
     }
@@ -169,9 +148,10 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         began,
         told: began,
         ending_ns: None,
-        flows: &flows,
+        order,
+        flows: &mut flows,
     };
-    let over_by = watch.load(&mut workers);
+    let over_by = watch.load();
     let ending_ns = watch.ending_ns;
     let load = began.elapsed();
     let load_cpu_ns = process_cpu_ns() - cpu;
@@ -193,12 +173,14 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         // what was due in an open load until its end, or until an early one, and what nobody took
         let load_ns = ending_ns.unwrap_or(u64::MAX).min(load.as_nanos() as u64);
         let until_ns = flow.end_ns().map_or(load_ns, |end| end.min(load_ns));
+        let began_ns = Some(flow.began_ns()).filter(|at| !live.never_began && *at < load_ns);
         let open = flow.turns.as_ref().filter(|_| flow.schedule.is_paced() && !flow.exhausted.load(Relaxed));
         let left_behind = open.map_or(0, |turns| turns.left_behind(flow, until_ns));
         records.push(FlowRecord {
             totals: FlowTotals::default(),
             wire: live.wire.figures(),
             client_settings: live.clients[0].settings(),
+            began_ns,
             window_start_ns: live.flow.window_start_ns(),
             end_ns: live.flow.end_ns(),
             missed: live.flow.missed.load(Relaxed) + left_behind,
@@ -245,7 +227,11 @@ fn start_flow(
 ) -> Result<ActiveFlow, RunError> {
     let plan = running.plan;
     let planned = &plan.flows[index];
-    let mut flow = FlowRun::new(index, &planned.name, &planned.kind, &planned.end, plan.run.warm_up, plan.seed);
+    let warm_up = if planned.after.is_some() { WarmUp::None } else { plan.run.warm_up };
+    let mut flow = FlowRun::new(index, &planned.name, &planned.kind, &planned.end, warm_up, plan.seed);
+    if planned.after.is_some() {
+        flow = flow.that_waits();
+    }
     if let FlowKind::Session(session) = &planned.kind {
         let clock = shared.clock.clone();
         flow.recorders = Some(Recorders::new(index, session.users, running.processors, clock, samples));
@@ -278,7 +264,18 @@ fn start_flow(
     }
     let lane = Lane::new(clients[0].clone(), needs_key(running.cluster));
     let (later_sender, later) = later::start(shared.clone(), flow.clone(), lane, samples.clone());
-    Ok(ActiveFlow { flow, clients, wire, later, later_sender: Some(later_sender) })
+    Ok(ActiveFlow {
+        flow,
+        gate: Arc::default(),
+        workers: Vec::new(),
+        waits_for: planned.after,
+        never_began: false,
+        ends_run: planned.ends_run,
+        clients,
+        wire,
+        later,
+        later_sender: Some(later_sender),
+    })
 }
 
 fn needs_key(cluster: &Cluster) -> Vec<bool> {
@@ -289,12 +286,10 @@ type Ready = (String, Result<(), GuestError>);
 
 fn start_workers(
     running: &Running<'_>,
-    live: &ActiveFlow,
+    live: &mut ActiveFlow,
     shared: &Arc<Shared>,
-    gate: &Arc<Gate>,
     samples: &Sender<Sample>,
     ready: &Sender<Ready>,
-    workers: &mut Vec<JoinHandle<()>>,
 ) -> Result<(), RunError> {
     let plan = running.plan;
     let params = Arc::new(plan.params.clone());
@@ -339,14 +334,12 @@ fn start_workers(
             later,
             plan.limits.memory_bytes,
         );
-        let (gate, ready) = (gate.clone(), ready.clone());
+        let (gate, ready) = (live.gate.clone(), ready.clone());
         let thread = std::thread::Builder::new()
             .stack_size(WORKER_STACK_BYTES)
             .name(format!("{}-{number}", live.flow.name))
             .spawn(move || {
-                if worker.flow.turns.is_some() {
-                    worker.shared.stop.enlist();
-                }
+                worker.shared.stop.enlist();
                 let (instance, answer) = match worker.set_up(host) {
                     Ok(instance) => (Some(instance), Ok(())),
                     Err(error) => (None, Err(error)),
@@ -358,7 +351,7 @@ fn start_workers(
                     worker.run(&gate, instance, rounds.as_mut());
                 }
             })?;
-        workers.push(thread);
+        live.workers.push(thread);
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ pub(super) struct User {
     turn: Option<Turn>,
     /// When that one began, while it runs.
     began_ns: Option<u64>,
-    /// When it is ready for the next one, in a closed load.
+    /// When it is ready for the next one, in a closed load; until the flow begins, counted from then.
     ready_ns: u64,
     /// When the last one returned.
     returned_ns: u64,
@@ -97,6 +97,10 @@ fn turns(flow: &FlowRun) -> &Turns {
 }
 
 impl Rounds for User {
+    fn begin(&mut self, flow: &FlowRun) {
+        self.ready_ns = self.ready_ns.saturating_add(flow.began_ns());
+    }
+
     fn next(&mut self, worker: &Worker, done: &Done, host: &mut WorkerHost) -> Next {
         let flow = &worker.flow;
         let turns = turns(flow);
@@ -111,6 +115,11 @@ impl Rounds for User {
             return Next::Wait(until_ns);
         }
         let Some(turn) = self.turn else { return Next::Done };
+        if flow.end_ns().is_some_and(|end| turn.due_ns >= end) {
+            turns.give_back(turn);
+            self.turn = None;
+            return Next::Done;
+        }
         if turn.due_ns > now_ns {
             return Next::Wait(turn.due_ns);
         }
@@ -124,9 +133,10 @@ impl Rounds for User {
     }
 
     fn wait(&mut self, worker: &Worker, until_ns: u64, host: &mut WorkerHost) {
-        let now_ns = worker.shared.clock.now_ns();
+        let (now_ns, flow) = (worker.shared.clock.now_ns(), &worker.flow);
         let is_closed = !matches!(self.between, Between::Schedule);
-        let leaves = || is_closed && turns(&worker.flow).are_used_up();
+        let ends_before = || flow.end_ns().is_some_and(|end| until_ns >= end);
+        let leaves = || (is_closed && turns(flow).are_used_up()) || ends_before();
         worker.shared.stop.sleep(Duration::from_nanos(until_ns.saturating_sub(now_ns)), leaves);
         host.now.idle_ns += worker.shared.clock.now_ns() - now_ns;
     }

@@ -57,6 +57,8 @@ fn number(worker: &Worker, own: u64) -> u64 {
 }
 
 impl Rounds for StreamRounds {
+    fn begin(&mut self, _flow: &FlowRun) {}
+
     fn next(&mut self, worker: &Worker, done: &Done, host: &mut WorkerHost) -> Next {
         let Some(most) = self.left(done) else { return Next::Done };
         let flow = &worker.flow;
@@ -79,9 +81,11 @@ impl Rounds for StreamRounds {
         if flow.catch_up_until_ns().is_some_and(|until| now_ns >= until) {
             return Next::Done;
         }
+        let began_ns = flow.began_ns();
         while (host.tags.len() as u32) < most {
             let number = number(worker, done.iterations + host.tags.len() as u64);
-            let due_ns = flow.schedule.due_ns(number).filter(|due| end_ns.is_none_or(|end| *due < end));
+            let due_ns = flow.schedule.due_ns(number).map(|due| began_ns + due);
+            let due_ns = due_ns.filter(|due| end_ns.is_none_or(|end| *due < end));
             let none_yet = host.tags.is_empty();
             match due_ns {
                 None if none_yet => return Next::Done,
@@ -119,7 +123,7 @@ impl Rounds for StreamRounds {
         }
         let now_ns = worker.shared.clock.now_ns();
         let until_ns = flow.end_ns().map_or(now_ns, |end| end.min(now_ns));
-        let Some(due) = flow.schedule.count_within(until_ns) else { return };
+        let Some(due) = flow.due_before(until_ns) else { return };
         let mine = flow.share(due, worker.identity.worker);
         let most = self.iterations_share.map_or(u64::MAX, |share| share + self.warm_up_share);
         flow.missed.fetch_add(mine.min(most).saturating_sub(done.iterations), Relaxed);

@@ -19,7 +19,7 @@ pub(super) struct Turn {
     pub(super) last: bool,
 }
 
-/// When the iterations of an open load are due, in order.
+/// When the iterations of an open load are due, in order, counted from the flow's beginning.
 #[derive(Debug, Clone)]
 pub(super) enum Instants {
     /// The schedule's own: this number is next.
@@ -64,6 +64,12 @@ struct State {
     measured: u64,
 }
 
+impl State {
+    fn next_due_ns(&mut self, flow: &FlowRun) -> Option<u64> {
+        Some(flow.began_ns().saturating_add(self.instants.next(&flow.schedule)?))
+    }
+}
+
 impl Turns {
     /// `instants` are those of an open load.
     pub(super) fn new(instants: Instants) -> Self {
@@ -76,7 +82,7 @@ impl Turns {
         if self.are_used_up() {
             return None;
         }
-        let due_ns = state.instants.next(&flow.schedule);
+        let due_ns = state.next_due_ns(flow);
         let turn = due_ns.and_then(|due_ns| self.take(&mut state, flow, due_ns));
         if turn.is_none_or(|turn| flow.end_ns().is_some_and(|end| turn.due_ns >= end)) {
             self.used_up.store(true, Relaxed);
@@ -110,7 +116,7 @@ impl Turns {
         Some(Turn { due_ns, warm_up, last })
     }
 
-    /// A turn that its user did not use, as the scenario had nothing left to do.
+    /// A turn that its user did not use: the scenario had nothing left to do, or the run's end comes before it.
     pub(super) fn give_back(&self, turn: Turn) {
         if !turn.warm_up {
             self.state().measured -= 1;
@@ -132,7 +138,7 @@ impl Turns {
         let mut state = self.state();
         let most = flow.end.iterations.map_or(u64::MAX, |most| most.saturating_sub(state.measured));
         let mut left = 0;
-        while left < most && state.instants.next(&flow.schedule).is_some_and(|due| due < until_ns) {
+        while left < most && state.next_due_ns(flow).is_some_and(|due| due < until_ns) {
             left += 1;
         }
         left

@@ -1,11 +1,12 @@
 //! The thread that watches a run: signals, the end, the drain, and who is told of it.
 
 use std::sync::mpsc::Receiver;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::active::ActiveFlow;
 use super::log::LogLine;
-use super::run::{ActiveFlow, Running};
+use super::order::Order;
+use super::run::Running;
 use super::shared::Shared;
 use super::stop::Ended;
 use crate::measure::{Collector, Live};
@@ -52,15 +53,18 @@ pub(super) struct Watch<'a, 'o> {
     pub(super) told: Instant,
     /// When nothing new began any more, in nanoseconds since the load's start.
     pub(super) ending_ns: Option<u64>,
-    pub(super) flows: &'a [ActiveFlow],
+    pub(super) order: Order,
+    pub(super) flows: &'a mut [ActiveFlow],
 }
 
 impl Watch<'_, '_> {
-    /// Until the last worker is done; answers when the drain is over at the latest.
-    pub(super) fn load(&mut self, workers: &mut Vec<JoinHandle<()>>) -> Instant {
+    /// Until all flows that end by themselves have ended; answers when the drain is over at the latest.
+    pub(super) fn load(&mut self) -> Instant {
         let mut over_by: Option<Instant> = None;
-        while !workers.is_empty() {
+        while !self.flows.iter().all(ActiveFlow::has_ended) {
             self.look(false);
+            self.flows.iter_mut().for_each(ActiveFlow::join_finished);
+            self.order.keep(self.flows, self.shared.clock.now_ns(), &self.shared.stop);
             let now = Instant::now();
             if self.is_past_the_end() {
                 self.shared.stop.end();
@@ -72,19 +76,15 @@ impl Watch<'_, '_> {
                     self.shared.stop.give_up();
                 }
             }
-            let (done, busy): (Vec<_>, Vec<_>) = workers.drain(..).partition(|worker| worker.is_finished());
-            *workers = busy;
-            for worker in done {
-                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            }
         }
         over_by.unwrap_or_else(|| Instant::now() + self.running.plan.run.drain)
     }
 
-    /// Every flow that ends by time is past it, and the time to catch up, too.
+    /// Every flow that is left ends by time, and is past it and the time to catch up.
     fn is_past_the_end(&self) -> bool {
         let now_ns = self.shared.clock.now_ns();
-        self.flows.iter().all(|live| live.flow.catch_up_until_ns().is_some_and(|until| now_ns > until))
+        let mut left = self.flows.iter().filter(|live| !live.has_ended());
+        left.all(|live| live.flow.catch_up_until_ns().is_some_and(|until| now_ns > until))
     }
 
     /// Until nothing is outstanding, or the time is up: then what is left is given up, and so reported. A signal in

@@ -1,39 +1,15 @@
 //! A worker: a thread with an instance of the guest. Which iterations it runs, and when, is its flow's kind to say.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Instant;
 
 use super::draws::{hash, mix};
 use super::flow::FlowRun;
+use super::gate::Gate;
 use super::shared::Shared;
 use super::stop::Ended;
 use super::worker_host::WorkerHost;
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, Instance};
-
-/// Where workers wait until all are set up.
-#[derive(Debug, Default)]
-pub(super) struct Gate {
-    /// When the load starts, once that is known.
-    start: Mutex<Option<Instant>>,
-    opened: Condvar,
-}
-
-impl Gate {
-    /// Lets all through. The start may lie ahead, as it takes a while until thousands of threads are awake.
-    pub(super) fn open(&self, start: Instant) {
-        *self.start.lock().unwrap_or_else(PoisonError::into_inner) = Some(start);
-        self.opened.notify_all();
-    }
-
-    fn wait(&self) {
-        let start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
-        let start = *self.opened.wait_while(start, |start| start.is_none()).unwrap_or_else(PoisonError::into_inner);
-        if let Some(ahead) = start.and_then(|start| start.checked_duration_since(Instant::now())) {
-            std::thread::sleep(ahead);
-        }
-    }
-}
 
 /// What a worker is made of.
 pub(super) struct Worker {
@@ -76,6 +52,8 @@ pub(super) enum Returned {
 
 /// How a kind of flow decides what a worker does, and when.
 pub(super) trait Rounds {
+    /// The flow has begun.
+    fn begin(&mut self, flow: &FlowRun);
     /// What to do next; for a call it puts a tag for each iteration into the host's.
     fn next(&mut self, worker: &Worker, done: &Done, host: &mut WorkerHost) -> Next;
     /// Sleeps until then, or less long.
@@ -104,13 +82,14 @@ impl Worker {
     /// Runs until its work is done or the run ends.
     pub(super) fn run(&self, gate: &Gate, mut instance: Instance<WorkerHost>, rounds: &mut dyn Rounds) {
         sharpen_timers();
-        gate.wait();
+        let begins = gate.wait(&self.shared.stop, || self.flow.is_too_late());
         instance.host().begin_life();
+        rounds.begin(&self.flow);
         let mut done = Done::default();
         let mut instances = 1;
         // a trapped instance can't be called again
         let mut broken = false;
-        while !self.shared.stop.is_ending() {
+        while begins && !self.shared.stop.is_ending() {
             match rounds.next(self, &done, instance.host()) {
                 Next::Done => break,
                 Next::Wait(until_ns) => rounds.wait(self, until_ns, instance.host()),

@@ -195,11 +195,14 @@ fn check_layer(document: &Node, layer: &Node) -> Result<(), Error> {
 
 /// Says so where a flow's own settings stand before general ones of a higher layer.
 fn warn_of_what_it_does_not_reach(document: &Node, layer: &Node, warnings: &mut Vec<String>) {
+    // where a flow ends the run, the run's duration bounds all of them
+    let is_bound = |key: &str| key == "duration" && document.entries(&["flows"]).iter().any(ends_run);
     for flow in document.entries(&["flows"]) {
         let changed = |path: &[&str]| layer.find(&[&["flows", flow.key.as_str()], path].concat()).is_some();
         let own_end = flow.node.entries(&[]).iter().find(|entry| ENDS.contains(&entry.key.as_str()));
         let run_end = layer.entries(&["run"]).iter().find(|entry| ENDS.contains(&entry.key.as_str()));
         if let (Some(own), Some(end)) = (own_end, run_end)
+            && !is_bound(&end.key)
             && !ENDS.iter().any(|end| changed(&[end]))
         {
             let (own_origin, origin) = (&own.node.origin, &end.node.origin);
@@ -219,6 +222,10 @@ fn warn_of_what_it_does_not_reach(document: &Node, layer: &Node, warnings: &mut 
             }
         }
     }
+}
+
+fn ends_run(flow: &Entry) -> bool {
+    matches!(flow.node.find(&["ends-run"]), Some(Node { kind: Kind::Boolean(true), .. }))
 }
 
 /// Takes out of `document` what a group of `layer` replaces.

@@ -184,8 +184,21 @@ pub struct Flow {
     pub measured: bool,
     /// librdkafka's settings that hold for this flow's clients, over the plan's, by the same names.
     pub kafka: BTreeMap<String, String>,
+    /// What it waits for; without, it begins with the run.
+    pub after: Option<After>,
+    /// Whether the run ends with it.
+    pub ends_run: bool,
     /// When it stops.
     pub end: End,
+}
+
+/// What a flow waits for before it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// The end of the warm-up.
+    WarmUp,
+    /// The end of the flow of this number in the plan.
+    Flow(usize),
 }
 
 /// The kinds of flow that this khost runs.
@@ -298,15 +311,18 @@ pub struct Stage {
     pub to: Rate,
 }
 
-/// What ends a flow; the first that comes. At least one is there. Warm-up is not in it.
+/// What ends a flow; the first that comes. Warm-up is not in it. Where there is nothing, the flow goes on until the run
+/// ends.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct End {
     /// After this many measured messages.
     pub messages: Option<u64>,
     /// After this many measured iterations.
     pub iterations: Option<u64>,
-    /// This long after the warm-up.
+    /// This long after the warm-up; of a flow that waits for something, after its own beginning.
     pub duration: Option<Duration>,
+    /// This long after the run's warm-up, whenever the flow began.
+    pub run_duration: Option<Duration>,
 }
 
 /// The run's phases.

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::written::key;
 use super::{
-    Arrivals, End, Flow, FlowKind, Origin, Pace, Plan, Session, Setting, Stage, Topic, format_bytes, format_duration,
+    After, Arrivals, End, Flow, FlowKind, Origin, Pace, Plan, Session, Setting, Stage, Topic, format_bytes,
+    format_duration,
 };
 
 /// A line longer than this does not push the others' comments aside.
@@ -24,7 +25,8 @@ pub fn show(plan: &Plan) -> String {
         }
         for flow in plan.flows.iter().filter(|flow| name == format!("flows.{}", flow.name)) {
             let to_its_end = table.iter().any(|setting| matches!(setting.origin, Origin::Derived(_)));
-            writeln!(shown, "#   {}", describe_flow(flow, plan.limits.memory_bytes, to_its_end))
+            let order = describe_order(flow, &plan.flows);
+            writeln!(shown, "#   {}{order}", describe_flow(flow, plan.limits.memory_bytes, to_its_end))
                 .expect("a String takes all");
         }
     }
@@ -78,6 +80,17 @@ fn describe_flow(flow: &Flow, memory_bytes: u64, to_its_end: bool) -> String {
     }
 }
 
+/// What it waits for, and what its end means for the run.
+fn describe_order(flow: &Flow, flows: &[Flow]) -> String {
+    let begins = match flow.after {
+        None => String::new(),
+        Some(After::WarmUp) => "; begins after the warm-up".to_owned(),
+        Some(After::Flow(other)) => format!("; begins when flows.{} has ended", flows[other].name),
+    };
+    let ends = if flow.ends_run { "; the run ends with it" } else { "" };
+    format!("{begins}{ends}")
+}
+
 fn describe_pace(pace: &Pace) -> String {
     match pace {
         Pace::Unpaced => "as fast as it goes".to_owned(),
@@ -123,6 +136,9 @@ fn describe_end(end: &End, pace: &Pace) -> String {
         end.messages.map(|count| format!("after {count} messages")),
         end.iterations.map(|count| format!("after {count} iterations")),
         end.duration.map(|duration| format!("after {}", format_duration(duration))),
+        end.run_duration
+            .filter(|bound| end.duration != Some(*bound))
+            .map(|duration| format!("with the run after {}", format_duration(duration))),
     ]
     .into_iter()
     .flatten()
@@ -131,6 +147,7 @@ fn describe_end(end: &End, pace: &Pace) -> String {
         ends.push("with its stages".to_owned());
     }
     match ends.len() {
+        0 => "goes on until the run ends".to_owned(),
         1 => format!("ends {}", ends[0]),
         _ => format!("ends {}, whichever is first", ends.join(" or ")),
     }
@@ -188,6 +205,18 @@ rate = "40/s"
 max-users = 100
 arrivals = "poisson"
 iterations = 5000
+
+[flows.import]
+kind = "session"
+users = 1
+iterations = 2
+after = "warm-up"
+ends-run = true
+
+[flows.clean-up]
+kind = "session"
+users = 1
+after = "buy"
 
 [flows.off]
 kind = "stream"

@@ -10,7 +10,7 @@ use super::limited_by::{Signs, limited_by};
 use crate::kafka::{Cluster, Code};
 use crate::load::{Ended, FlowRecord, Operation, RunRecord, Schedule};
 use crate::measure::{Distribution, FailureCount, MEASURES, Machine, Measure, OperationInterval, Refuser};
-use crate::plan::{Arrivals, Flow, FlowKind, Pace, Plan, Session, format_duration};
+use crate::plan::{After, Arrivals, Flow, FlowKind, Pace, Plan, Session, format_duration};
 
 /// What is known besides the record.
 pub struct Facts<'a> {
@@ -51,7 +51,7 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     });
     let mut flows = Vec::new();
     for (flow, done) in plan.flows.iter().zip(record.flows) {
-        flows.push(flow_result(flow, done, record.ended_early_ns, &record.operations, &facts.cluster));
+        flows.push(flow_result(plan, flow, done, record.ended_early_ns, &record.operations, &facts.cluster));
     }
     for flow in &flows {
         warnings.extend(flow_warnings(flow));
@@ -159,6 +159,7 @@ fn outcome(plan: &Plan, flows: &[FlowResult], out_of_rows: Vec<String>, ended: O
 }
 
 fn flow_result(
+    plan: &Plan,
     flow: &Flow,
     done: FlowRecord,
     ended_early_ns: Option<u64>,
@@ -193,6 +194,12 @@ fn flow_result(
         name: flow.name.clone(),
         kind: if let FlowKind::Stream(_) = flow.kind { "stream" } else { "session" },
         measured: flow.measured,
+        after: flow.after.map(|after| match after {
+            After::WarmUp => "warm-up".to_owned(),
+            After::Flow(other) => plan.flows[other].name.clone(),
+        }),
+        began_at_s: done.began_ns.map(|ns| ns as f64 / 1e9),
+        ends_run: flow.ends_run,
         keyed: totals.keyed,
         exhausted: done.exhausted,
         threads: flow.kind.workers(),
@@ -254,6 +261,8 @@ fn flow_result(
 /// When a flow's schedule began and ended, in nanoseconds since the load's start.
 #[derive(Debug, Clone, Copy)]
 struct Span {
+    /// When the flow began: the schedule counts from then.
+    began_ns: u64,
     start_ns: u64,
     /// By plan; where the run ended early or nothing says so, when the last iteration returned.
     planned_ns: u64,
@@ -266,18 +275,20 @@ struct Span {
 impl Span {
     fn of(schedule: &Schedule, flow: &Flow, done: &FlowRecord, ended_early_ns: Option<u64>) -> Option<Self> {
         let totals = &done.totals;
-        let start_ns = done.window_start_ns?;
+        let (began_ns, start_ns) = (done.began_ns?, done.window_start_ns?);
         let last_iteration_ns = totals.last_iteration_us * 1_000;
         let last_ns = last_iteration_ns.max(totals.last_acknowledged_us * 1_000);
-        let before = schedule.count_within(start_ns).unwrap_or(0);
+        let before = schedule.count_within(start_ns.saturating_sub(began_ns)).unwrap_or(0);
+        let since_load = |ns: u64| began_ns + ns;
         // at random, a count of iterations says nothing of the time
         let is_even = schedule.is_paced() && arrivals(&flow.kind) != Some("poisson");
-        let after = |iterations: u64| schedule.due_ns(before + iterations).filter(|_| is_even);
+        let after = |iterations: u64| schedule.due_ns(before + iterations).map(since_load).filter(|_| is_even);
         let by_iterations = flow.end.iterations.and_then(after);
         // iterations may send several messages, so only those that ran tell when the messages were to be through
         let by_messages =
             flow.end.messages.filter(|messages| totals.sent >= *messages).and_then(|_| after(totals.iterations));
-        let ends = done.end_ns.into_iter().chain(schedule.end_ns()).chain(by_iterations).chain(by_messages);
+        let ends =
+            done.end_ns.into_iter().chain(schedule.end_ns().map(since_load)).chain(by_iterations).chain(by_messages);
         // a load that ended early ended then, whether iterations were due or not
         let planned_ns = ends.chain(ended_early_ns.map(|ns| ns.max(last_iteration_ns))).min();
         let planned_ns = planned_ns.filter(|_| !done.exhausted).unwrap_or(last_iteration_ns);
@@ -287,6 +298,7 @@ impl Span {
         let is_unpaced_after_warm_up = is_stream && !schedule.is_paced() && totals.all_iterations > totals.iterations;
         let start_ns = if is_unpaced_after_warm_up { start_ns.max(backlog_ns) } else { start_ns };
         (last_ns > 0 && last_ns >= start_ns).then_some(Span {
+            began_ns,
             start_ns,
             planned_ns,
             last_iteration_ns,
@@ -305,7 +317,8 @@ impl Span {
     /// after `(n - 1) / r`, and they stand for `n / r`. `arrived` are those that ran and those that were due and did not.
     fn rates(&self, schedule: &Schedule, kind: &FlowKind, iterations: u64, arrived: u64) -> (Option<f64>, Option<f64>) {
         let seconds = |until_ns: u64| until_ns.saturating_sub(self.start_ns) as f64 / 1e9;
-        let due = schedule.count_within(self.planned_ns).zip(schedule.count_within(self.start_ns));
+        let due_before = |ns: u64| schedule.count_within(ns.saturating_sub(self.began_ns));
+        let due = due_before(self.planned_ns).zip(due_before(self.start_ns));
         let is_random = arrivals(kind) == Some("poisson");
         let due = due.map(|(by_end, before)| if is_random { arrived } else { by_end - before } as f64);
         let target = match schedule {
@@ -410,9 +423,25 @@ fn spread(partitions: &[Vec<u64>], cluster: &Cluster) -> Vec<PartitionSpread> {
 /// What a person should know who reads a flow's figures, or compares them with those of Java's clients.
 fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     let mut warnings = Vec::new();
-    if flow.measured && flow.users.is_some() && flow.iterations.ran == 0 {
+    if flow.began_at_s.is_none() {
+        let after = match flow.after.as_deref() {
+            None | Some("warm-up") => "the warm-up was over".to_owned(),
+            Some(other) => format!("flow `{other}` had ended"),
+        };
+        warnings.push(format!("flow `{}` never began: the run was over before {after}", flow.name));
+        return warnings;
+    }
+    if flow.exhausted {
+        let ran = flow.iterations.ran;
+        warnings.push(format!("flow `{}`: the scenario had nothing left to do after {ran} iterations", flow.name));
+    }
+    if !flow.measured {
+        // nobody reads its figures
+        return warnings;
+    }
+    if flow.users.is_some() && flow.iterations.ran == 0 {
         warnings.push(format!("flow `{}` ran no iteration that counts", flow.name));
-    } else if flow.measured && flow.users.is_none() && flow.messages.sent == 0 {
+    } else if flow.users.is_none() && flow.messages.sent == 0 {
         warnings.push(format!("flow `{}` sent no message that counts", flow.name));
     }
     if let (Some(target), Some(achieved)) = (flow.target_rate, flow.achieved_rate)
@@ -444,10 +473,6 @@ fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     }
     if flow.is_behind() {
         warnings.push(format!("flow `{}`: acknowledgements fell behind the rate", flow.name));
-    }
-    if flow.exhausted {
-        let ran = flow.iterations.ran;
-        warnings.push(format!("flow `{}`: the scenario had nothing left to do after {ran} iterations", flow.name));
     }
     let service = flow.operations.iter().filter_map(|o| o.measures.get(Measure::Service.info().name));
     let longest_mean_s = service.map(|d| d.mean_us / 1e6).fold(0.0, f64::max);

@@ -97,6 +97,12 @@ pub struct FlowResult {
     pub kind: &'static str,
     /// Whether it is what the run is about; `measured = false` in the manifest says that it is not.
     pub measured: bool,
+    /// What it waited for: `warm-up` or a flow; null if it began with the run.
+    pub after: Option<String>,
+    /// When it began, in seconds since the load's start; null if it never did.
+    pub began_at_s: Option<f64>,
+    /// Whether the run was to end with it.
+    pub ends_run: bool,
     /// Whether the partitioner placed any message by its key.
     pub keyed: bool,
     /// Whether a worker's scenario had nothing left to do before the flow's end.

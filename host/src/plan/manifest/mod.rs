@@ -120,6 +120,8 @@ pub(super) struct FlowTable {
     pub(super) kind: Option<Kind>,
     pub(super) enabled: Option<bool>,
     pub(super) measured: Option<bool>,
+    pub(super) after: Option<String>,
+    pub(super) ends_run: Option<bool>,
     pub(super) threads: Option<Whole<1, 1_024>>,
     pub(super) clients: Option<Clients>,
     pub(super) rate: Option<FlowRate>,

@@ -87,6 +87,20 @@ fn the_page_names_what_is_harmless_and_no_more() {
 }
 
 #[test]
+fn every_example_of_flows_is_a_plan() {
+    let examples = PAGE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let mut seen = 0;
+    for example in examples.filter(|example| example.contains("[flows.") && !example.contains("[scenario]")) {
+        let text = format!("[scenario]\nname = \"page\"\n{example}");
+        let manifest = crate::plan::Text { place: "docs/manifest.md".into(), text };
+        let plan = crate::plan::resolve(&crate::plan::Sources { manifest, cpus: 4, ..Default::default() });
+        plan.unwrap_or_else(|error| panic!("{error}"));
+        seen += 1;
+    }
+    assert!(seen >= 2, "{seen}");
+}
+
+#[test]
 fn the_example_of_the_page_is_a_plan() {
     let example = PAGE.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     let manifest = crate::plan::Text { place: "docs/manifest.md".into(), text: example.into() };

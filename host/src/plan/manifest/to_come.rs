@@ -5,9 +5,8 @@ use crate::plan::tree::Node;
 
 const TABLES_TO_COME: &[&str] = &["channels", "thresholds", "observe", "matrix"];
 const KINDS_TO_COME: &[&str] = &["consume"];
-const FLOW_KEYS_TO_COME: &[&str] = &["after", "ends-run"];
 
-/// Refuses the tables, the kinds of flow and the keys of flows that are to come.
+/// Refuses the tables and the kinds of flow that are to come.
 pub(in crate::plan) fn refuse_what_is_to_come(document: &Node) -> Result<(), Error> {
     let to_come = |what: String| Error::new(Problem::NotYet(what));
     if let Some(table) = document.entries(&[]).iter().find(|table| TABLES_TO_COME.contains(&table.key.as_str())) {
@@ -25,7 +24,6 @@ pub(in crate::plan) fn refuse_what_is_to_come(document: &Node) -> Result<(), Err
                 {
                     to_come("a stage of `users`".to_owned()).with_hint("stages of a `rate`, with max-users, are")
                 }
-                _ if FLOW_KEYS_TO_COME.contains(&setting.key.as_str()) => to_come(format!("`{}`", setting.key)),
                 _ => continue,
             };
             return Err(error.on(&["flows", &flow.key]).at(&setting.origin));

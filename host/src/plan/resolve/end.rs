@@ -9,43 +9,78 @@ use crate::plan::error::Error;
 use crate::plan::manifest::{FlowTable, RunTable};
 use crate::plan::origin::Origin;
 use crate::plan::tree::Node;
-use crate::plan::{End, Pace, Run, Stage, WarmUp, format_duration};
+use crate::plan::{End, Pace, Stage, WarmUp, format_duration};
 
 const DURATION: Duration = Duration::from_secs(10);
 
-/// A flow's own settings, else the run's, else the end of its stages, else ten seconds.
+/// What of the run bears on a flow's end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'r> {
+    pub(super) run: &'r RunTable,
+    pub(super) warm_up: WarmUp,
+    /// It waits for something before it begins.
+    pub(super) waits: bool,
+    /// The run ends with it.
+    pub(super) ends_run: bool,
+    /// The run ends with some flow.
+    pub(super) run_is_ended: bool,
+}
+
+/// A flow's own settings, else the run's, else the end of its stages, else the flow that ends the run, else ten seconds.
 pub(super) fn resolve(
     name: &str,
     table: &FlowTable,
-    for_all: &RunTable,
-    run: &Run,
+    place: Place<'_>,
     pace: &Pace,
     document: &Node,
     listing: &mut Listing,
 ) -> Result<End, Error> {
     check_positive(&["flows", name], table.messages, table.iterations, table.duration, document)?;
     let own = end(table.messages, table.iterations, table.duration);
-    let given = own.or_else(|| end(for_all.messages, for_all.iterations, for_all.duration));
-    match (given, pace) {
+    let of_run = end(place.run.messages, place.run.iterations, place.run.duration);
+    let is_of_run = own.is_none() && of_run.is_some();
+    let nothing_else = Origin::Default("nothing else ends the run".to_owned());
+    let mut end = match (own.or(of_run), pace) {
         (given, Pace::Stages(stages)) => {
-            let end = end_of_stages(name, stages, run, document)?;
-            Ok(given.unwrap_or_else(|| {
+            // the warm-up is no part of a flow that waits
+            let warm_up = if place.waits { WarmUp::None } else { place.warm_up };
+            let end = end_of_stages(name, stages, warm_up, document)?;
+            given.unwrap_or_else(|| {
                 let how = Origin::Derived("to the end of its stages".to_owned());
                 let (key, value) = match (end.iterations, end.duration.unwrap_or_default()) {
                     (Some(iterations), _) => ("iterations", iterations.to_string()),
-                    (None, duration) => ("duration", format!("\"{}\"", format_duration(duration))),
+                    (None, duration) => ("duration", written(duration)),
                 };
                 listing.assume(&format!("flows.{name}"), key, &value, how);
                 end
-            }))
+            })
         }
-        (Some(end), _) => Ok(end),
+        (Some(end), _) => end,
+        (None, _) if place.ends_run => {
+            listing.assume(&format!("flows.{name}"), "duration", &written(DURATION), nothing_else);
+            End { duration: Some(DURATION), ..End::default() }
+        }
+        (None, _) if place.run_is_ended => End::default(),
         (None, _) => {
-            let reason = Origin::Default("nothing else ends the run".to_owned());
-            listing.assume("run", "duration", &format!("\"{}\"", format_duration(DURATION)), reason);
-            Ok(End { duration: Some(DURATION), ..End::default() })
+            listing.assume("run", "duration", &written(DURATION), nothing_else);
+            let duration = Some(DURATION);
+            return Ok(match place.waits {
+                true => End { run_duration: duration, ..End::default() },
+                false => End { duration, ..End::default() },
+            });
         }
+    };
+    if place.waits && is_of_run {
+        end.run_duration = end.duration.take();
     }
+    if place.run_is_ended {
+        end.run_duration = place.run.duration.map(|length| length.0);
+    }
+    Ok(end)
+}
+
+fn written(duration: Duration) -> String {
+    format!("\"{}\"", format_duration(duration))
 }
 
 fn end(messages: Option<Count>, iterations: Option<Count>, duration: Option<Length>) -> Option<End> {
@@ -53,15 +88,16 @@ fn end(messages: Option<Count>, iterations: Option<Count>, duration: Option<Leng
         messages: messages.map(|count| count.0),
         iterations: iterations.map(|count| count.0),
         duration: duration.map(|length| length.0),
+        run_duration: None,
     };
     (end != End::default()).then_some(end)
 }
 
-/// Stages begin with the run, and the warm-up takes the first of them.
-fn end_of_stages(name: &str, stages: &[Stage], run: &Run, document: &Node) -> Result<End, Error> {
+/// Stages begin with the flow, and the warm-up takes the first of them.
+fn end_of_stages(name: &str, stages: &[Stage], warm_up: WarmUp, document: &Node) -> Result<End, Error> {
     let length = pace::length(stages);
     let iterations = pace::iterations(stages);
-    let left = match run.warm_up {
+    let left = match warm_up {
         WarmUp::None => End { duration: Some(length), ..End::default() },
         WarmUp::Time(warm_up) => End { duration: length.checked_sub(warm_up), ..End::default() },
         WarmUp::Iterations(count) => End { iterations: iterations.checked_sub(count), ..End::default() },
@@ -126,6 +162,40 @@ mod tests {
         assert_eq!(ends(STAGES, "warm-up = \"5s\""), seconds(25));
         assert_eq!(ends(STAGES, "warm-up = 500"), End { iterations: Some(1000), ..End::default() });
         assert_eq!(ends(STAGES, "duration = \"1h\""), seconds(3600));
+    }
+
+    fn end_of(name: &str, flows: &str, run: &str) -> End {
+        let plan = plan(&format!("{flows}\n[run]\n{run}"));
+        plan.flows.iter().find(|flow| flow.name == name).expect("the flow").end.clone()
+    }
+
+    #[test]
+    fn a_flow_that_waits_counts_its_own_duration_from_its_beginning_and_ends_with_the_run_without() {
+        let waits = |own: &str| format!("[flows.w]\nkind = \"stream\"\nafter = \"warm-up\"\n{own}");
+        let with_run = |seconds| End { run_duration: Some(Duration::from_secs(seconds)), ..End::default() };
+        assert_eq!(end_of("w", &waits(""), ""), with_run(10));
+        assert_eq!(end_of("w", &waits(""), "duration = \"1m\""), with_run(60));
+        assert_eq!(
+            end_of("w", &waits(""), "duration = \"1m\"\nmessages = 5"),
+            End { messages: Some(5), ..with_run(60) }
+        );
+        assert_eq!(end_of("w", &waits("duration = \"5s\""), "duration = \"1m\""), seconds(5));
+        assert_eq!(end_of("w", &waits(STAGES), "warm-up = \"40s\""), seconds(30));
+    }
+
+    #[test]
+    fn flows_without_an_end_run_until_the_one_that_ends_the_run_has_ended() {
+        let flows =
+            |own: &str| format!("[flows.w]\nkind = \"stream\"\n[flows.job]\nkind = \"stream\"\nends-run = true\n{own}");
+        assert_eq!(end_of("w", &flows("messages = 5"), ""), End::default());
+        assert_eq!(end_of("job", &flows("messages = 5"), ""), End { messages: Some(5), ..End::default() });
+        // nothing else ends it
+        assert_eq!(end_of("job", &flows(""), ""), seconds(10));
+        assert_eq!(end_of("w", &flows("enabled = false"), ""), seconds(10));
+        let bound = Some(Duration::from_secs(60));
+        assert_eq!(end_of("w", &flows(""), "duration = \"1m\""), End { run_duration: bound, ..seconds(60) });
+        let job = End { messages: Some(5), run_duration: bound, ..End::default() };
+        assert_eq!(end_of("job", &flows("messages = 5"), "duration = \"1m\""), job);
     }
 
     #[test]

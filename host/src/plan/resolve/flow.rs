@@ -1,7 +1,7 @@
 //! The flows of a run.
 
 use super::listing::Listing;
-use super::{end, kafka, names, pace, refuse, session};
+use super::{end, kafka, names, order, pace, refuse, session};
 use crate::plan::error::Error;
 use crate::plan::manifest::{Clients, FlowTable, Kind, Manifest};
 use crate::plan::origin::Origin;
@@ -18,13 +18,14 @@ pub(super) fn resolve(
     listing: &mut Listing,
 ) -> Result<Vec<Flow>, Error> {
     let mut flows = Vec::new();
+    let run_is_ended = manifest.flows.0.iter().any(|(_, table)| is_enabled(table) && table.ends_run == Some(true));
     for (name, table) in &manifest.flows.0 {
-        names::check_key("flow", name).map_err(|error| refuse(document, &["flows", name], error))?;
+        names::check_flow(name).map_err(|error| refuse(document, &["flows", name], error))?;
         let Some(kind) = table.kind else {
             let error = Error::refused("the flow has no `kind`").with_hint("kind = \"stream\" or \"session\"");
             return Err(refuse(document, &["flows", name], error));
         };
-        if table.enabled == Some(false) {
+        if !is_enabled(table) {
             continue;
         }
         kafka::check_producers(name, &manifest.kafka.0, &table.kafka.0, document)?;
@@ -32,7 +33,10 @@ pub(super) fn resolve(
             Kind::Stream => FlowKind::Stream(stream(name, table, cpus, document, listing)?),
             Kind::Session => FlowKind::Session(session::resolve(name, table, document, listing)?),
         };
-        let end = end::resolve(name, table, &manifest.run, run, kind.pace(), document, listing)?;
+        let ends_run = table.ends_run == Some(true);
+        let waits = table.after.is_some();
+        let place = end::Place { run: &manifest.run, warm_up: run.warm_up, waits, ends_run, run_is_ended };
+        let end = end::resolve(name, table, place, kind.pace(), document, listing)?;
         if let (FlowKind::Session(_), Some(_)) = (&kind, end.messages) {
             let error = Error::refused(format!("flows.{name} is a session, which does not end by its messages"));
             let hint = format!("give flows.{name} an end of its own: iterations or duration");
@@ -43,6 +47,8 @@ pub(super) fn resolve(
             kind,
             measured: table.measured.unwrap_or(true),
             kafka: table.kafka.0.clone(),
+            after: None,
+            ends_run,
             end,
         });
     }
@@ -58,7 +64,12 @@ pub(super) fn resolve(
             None => error.with_hint("[flows.NAME] with kind = \"stream\""),
         });
     }
+    order::resolve(&manifest.flows, &mut flows, document)?;
     Ok(flows)
+}
+
+pub(super) fn is_enabled(table: &FlowTable) -> bool {
+    table.enabled != Some(false)
 }
 
 fn stream(name: &str, table: &FlowTable, cpus: u32, document: &Node, listing: &mut Listing) -> Result<Stream, Error> {

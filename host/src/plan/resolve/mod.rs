@@ -6,6 +6,7 @@ mod flow;
 mod kafka;
 mod listing;
 mod names;
+mod order;
 mod pace;
 mod session;
 mod topic;

@@ -40,6 +40,18 @@ pub(super) fn check_key(what: &str, name: &str) -> Result<(), Error> {
     }
 }
 
+/// What `after` calls the end of the warm-up, so that no flow can be called so.
+pub(super) const WARM_UP: &str = "warm-up";
+
+/// The name of a flow.
+pub(super) fn check_flow(name: &str) -> Result<(), Error> {
+    if name == WARM_UP {
+        let error = Error::refused("no flow can be named warm-up: `after = \"warm-up\"` means the end of the warm-up");
+        return Err(error.with_hint("give the flow another name"));
+    }
+    check_key("flow", name)
+}
+
 /// Whether Kafka allows a topic of this name.
 ///
 /// # Errors
