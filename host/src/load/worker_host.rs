@@ -1,24 +1,24 @@
-//! What stands behind a worker's imports, in a stream or a session: its lane into a client, and what it records.
-//!
-//! On the hot path (`begin`, `push`, `finish`): no allocation, lock, formatting or log line per message.
+//! What stands behind a worker's imports: its lane into a client (`sending`), the scenario's own figures (`figures`), and
+//! what it records.
+
+mod figures;
+mod sending;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::counters::Tally;
 use super::data::OpenData;
 use super::flow::FlowRun;
-use super::later::{Delayed, DelayedValue};
+use super::later::Delayed;
 use super::log::LogLine;
 use super::shared::Shared;
-use crate::guest::{Acknowledgement, Host, Labels, Level, Outgoing, Part, Rows, Sending};
-use crate::kafka::{Delivery, ENDING, Lane, Record, Rejected, Value};
+use crate::guest::{Acknowledgement, Host, Labels, Level, Outgoing, Rows, Sending};
+use crate::kafka::Lane;
 use crate::measure::{Measure, Sample, Tag, WorkInterval};
+use figures::OpenFigures;
+use sending::Call;
 
-/// Delayed messages of a flow that wait at a time, in bytes; a guest that delays more waits.
-const MOST_DELAYED_BYTES: u64 = 256 << 20;
 /// How long a sleep lasts before the stop is asked again.
 const SLICE: Duration = Duration::from_millis(50);
 
@@ -34,9 +34,7 @@ pub struct WorkerHost {
     bodies: Vec<Arc<[u8]>>,
     body_bytes: u64,
     body_limit: u64,
-    operations: u32,
-    counters: Vec<Arc<Tally>>,
-    checks: Vec<Arc<Tally>>,
+    figures: OpenFigures,
     data: OpenData,
     call: Call,
     /// What the messages of each iteration of the current `iterate` count from.
@@ -44,21 +42,6 @@ pub struct WorkerHost {
     /// What was recorded in the current second.
     pub(super) now: WorkInterval,
     since: Instant,
-}
-
-/// The call of `produce`, or its like, that is under way.
-struct Call {
-    sending: Sending,
-    began_us: u64,
-    delivery: Option<Arc<Delivery>>,
-    pushed: usize,
-    /// Measured messages by operation: nearly always one entry.
-    measured: Vec<(u32, u64)>,
-    rejected: Vec<Rejected>,
-    /// Messages of all calls of the current `iterate`, measured or not.
-    in_iterate: u64,
-    /// `sleep` has said that the run is ending.
-    told_to_end: bool,
 }
 
 impl WorkerHost {
@@ -72,16 +55,6 @@ impl WorkerHost {
         body_limit: u64,
     ) -> Self {
         let now = WorkInterval { flow: flow.index, ..Default::default() };
-        let call = Call {
-            sending: Sending::Now,
-            began_us: 0,
-            delivery: None,
-            pushed: 0,
-            measured: Vec::new(),
-            rejected: Vec::new(),
-            in_iterate: 0,
-            told_to_end: false,
-        };
         WorkerHost {
             opened: vec![false; shared.topics.len()],
             data: OpenData::new(&shared, flow.index, body_limit),
@@ -94,10 +67,8 @@ impl WorkerHost {
             bodies: Vec::new(),
             body_bytes: 0,
             body_limit,
-            operations: 0,
-            counters: Vec::new(),
-            checks: Vec::new(),
-            call,
+            figures: OpenFigures::default(),
+            call: Call::default(),
             tags: Vec::new(),
             now,
             since: Instant::now(),
@@ -110,10 +81,8 @@ impl WorkerHost {
         self.bodies.clear();
         self.body_bytes = 0;
         self.tags.clear();
-        self.counters.clear();
-        self.checks.clear();
+        self.figures.reset();
         self.data.reset();
-        self.operations = 0;
     }
 
     /// Hands over what was recorded when a second is over; `last` does it in any case, and so does a session's user.
@@ -157,85 +126,8 @@ impl WorkerHost {
         std::mem::take(&mut self.call.told_to_end)
     }
 
-    /// What a message without an iteration counts from: the call.
-    fn call_tag(&self) -> Tag {
-        Tag::at(self.call.began_us, self.in_warm_up())
-    }
-
     fn in_warm_up(&self) -> bool {
         self.tags.last().is_none_or(|tag| tag.is_warm_up())
-    }
-
-    fn wait_until_less_is_delayed(&mut self) {
-        let began = Instant::now();
-        while self.flow.delayed_bytes.load(Relaxed) > MOST_DELAYED_BYTES && !self.shared.stop.is_ending() {
-            self.lane.client().idle(Duration::from_millis(1));
-        }
-        self.now.blocked_ns += began.elapsed().as_nanos() as u64;
-    }
-
-    /// Counts what the call has handed over, and what was refused.
-    fn book_call(&mut self) {
-        let now_us = self.shared.clock.now_us();
-        let WorkerHost { flow, worker, lane, call, now, .. } = self;
-        let took_us = now_us - call.began_us;
-        for (operation, count) in call.measured.drain(..).filter(|(_, count)| *count > 0) {
-            now.sent += count;
-            recording(flow, *worker, now, |work| {
-                work.operations.of(operation).good_n(Measure::Enqueue, took_us, count);
-            });
-        }
-        now.blocked_ns += lane.take_blocked().as_nanos() as u64;
-        lane.take_rejected(&mut call.rejected);
-        for one in call.rejected.drain(..) {
-            let operation = lane.settle(&one);
-            let now_us = flow.is_timed().then_some(now_us);
-            recording(flow, *worker, now, |work| work.reject(operation, one.tag, one.code, took_us, now_us));
-        }
-    }
-
-    fn topic(&self, handle: u32) -> Result<usize, String> {
-        match handle.checked_sub(1).map(|at| at as usize) {
-            Some(at) if self.opened.get(at) == Some(&true) => Ok(at),
-            _ => Err(format!("{handle} is no topic that was opened")),
-        }
-    }
-
-    fn delay(&mut self, message: &Outgoing<'_>, topic: usize, tag: Tag, delay: Duration) -> Result<(), String> {
-        let own = |part: &Part<'_>| {
-            Ok::<_, String>(match *part {
-                Part::Null => DelayedValue::Null,
-                Part::Bytes(bytes) => DelayedValue::Bytes(bytes.to_vec()),
-                Part::Shared { body, start, length } => {
-                    slice(&self.bodies, body, start, length)?;
-                    let body = self.bodies[body as usize - 1].clone();
-                    DelayedValue::Kept { body, start: start as usize, length: length as usize }
-                }
-            })
-        };
-        let key = match own(&message.key)? {
-            DelayedValue::Null => None,
-            DelayedValue::Bytes(bytes) => Some(bytes),
-            DelayedValue::Kept { body, start, length } => Some(body[start..start + length].to_vec()),
-        };
-        let delay_ns = delay.as_nanos() as u64;
-        let delayed = Delayed {
-            due_ns: self.shared.clock.now_ns().saturating_add(delay_ns),
-            tag: Tag::at(tag.time_us() + delay_ns / 1_000, tag.is_warm_up()).operation(tag.slot()),
-            topic,
-            partition: message.partition,
-            key,
-            value: own(&message.value)?,
-            headers: message.headers.iter().map(|(name, value)| (name.to_vec(), value.map(<[u8]>::to_vec))).collect(),
-            timestamp: message.timestamp,
-        };
-        if self.flow.delayed_bytes.load(Relaxed) > MOST_DELAYED_BYTES {
-            self.wait_until_less_is_delayed();
-        }
-        self.flow.delayed_bytes.fetch_add(delayed.bytes(), Relaxed);
-        // its thread lives as long as a worker does
-        let _ = self.later.send(delayed);
-        Ok(())
     }
 }
 
@@ -284,114 +176,22 @@ impl Host for WorkerHost {
     }
 
     fn begin(&mut self, sending: Sending, count: usize) -> Result<(), String> {
-        self.call.sending = sending;
-        self.call.began_us = self.shared.clock.now_us();
-        if self.flow.turns.is_some()
-            && let Some(tag) = self.tags.first_mut()
-        {
-            // a session's messages count from their call, whether they name the iteration or not
-            *tag = Tag::at(self.call.began_us, tag.is_warm_up());
-        }
-        self.call.pushed = 0;
-        self.call.measured.clear();
-        self.call.delivery = matches!(sending, Sending::Deliver(_)).then(|| Delivery::new(count));
+        self.begin_call(sending, count);
         Ok(())
     }
 
     #[inline]
     unsafe fn push(&mut self, message: &Outgoing<'_>) -> Result<(), String> {
-        let topic = self.topic(message.topic)?;
-        if message.operation > self.operations {
-            return Err(format!("{} is no operation that was opened", message.operation));
-        }
-        let operation = self.shared.operations.number(self.flow.index, message.operation);
-        let tag = match usize::try_from(message.iteration) {
-            Ok(at) => *self.tags.get(at).ok_or_else(|| {
-                format!(
-                    "a message names iteration {at}, but the call has {}: they count from 0 within a call",
-                    self.tags.len()
-                )
-            })?,
-            Err(_) => self.call_tag(),
-        };
-        self.call.in_iterate += 1;
-        if let Sending::After(delay) = self.call.sending {
-            return self.delay(message, topic, tag.operation(operation), delay);
-        }
-        let key = match message.key {
-            Part::Null => None,
-            Part::Bytes(bytes) => Some(bytes),
-            Part::Shared { body, start, length } => Some(slice(&self.bodies, body, start, length)?),
-        };
-        let value = match message.value {
-            Part::Null => Value::Null,
-            Part::Bytes(bytes) => Value::Copied(bytes),
-            Part::Shared { body, start, length } => Value::Kept(slice(&self.bodies, body, start, length)?),
-        };
-        let carried = match &self.call.delivery {
-            None => tag.operation(operation),
-            Some(delivery) => self
-                .lane
-                .await_delivery(tag, delivery, self.call.pushed, operation)
-                .ok_or_else(|| format!("more than {} messages are waited for at once", Tag::SLOTS))?,
-        };
-        self.call.pushed += 1;
-        self.now.keyed |= key.is_some() && message.partition < 0;
-        self.now.all_sent += 1;
-        if !tag.is_warm_up() {
-            match self.call.measured.last_mut() {
-                Some((last, count)) if *last == operation => *count += 1,
-                _ => self.call.measured.push((operation, 1)),
-            }
-        }
-        let record = Record {
-            topic,
-            partition: message.partition,
-            key,
-            value,
-            headers: message.headers,
-            timestamp: message.timestamp,
-        };
-        let shared = &self.shared;
-        // SAFETY: as the caller promises; kept bodies live in `shared`, which outlives the clients.
-        unsafe { self.lane.push(&record, carried, &|| shared.stop.is_over()) };
-        Ok(())
+        // SAFETY: as the caller promises.
+        unsafe { self.push_message(message) }
     }
 
     fn finish(&mut self) -> Result<Vec<Acknowledgement>, String> {
-        let shared = &self.shared;
-        self.lane.flush(&|| shared.stop.is_over());
-        self.book_call();
-        let Sending::Deliver(timeout) = self.call.sending else { return Ok(Vec::new()) };
-        let delivery = self.call.delivery.take().expect("`begin` made it");
-        let began = Instant::now();
-        let answers = self.lane.client().wait_for(&delivery, timeout, || self.shared.stop.is_over());
-        self.now.waited_ns += began.elapsed().as_nanos() as u64;
-        let over = self.shared.stop.is_over();
-        let pending = |code| if over && code == crate::kafka::NO_ANSWER { ENDING } else { code };
-        Ok(answers
-            .into_iter()
-            .map(|a| Acknowledgement {
-                code: pending(a.code),
-                partition: a.partition,
-                offset: a.offset,
-                latency: a.latency_ns,
-            })
-            .collect())
+        Ok(self.finish_call())
     }
 
     fn abandon(&mut self) {
-        // what was handed over before the mistake is on its way and counts; what was not is forgotten
-        for (tag, operation) in self.lane.abandon() {
-            self.now.all_sent -= 1;
-            self.call.in_iterate -= 1;
-            let measured = self.call.measured.iter_mut().rev().find(|(known, count)| *known == operation && *count > 0);
-            if let Some((_, count)) = measured.filter(|_| !tag.is_warm_up()) {
-                *count -= 1;
-            }
-        }
-        self.book_call();
-        self.call.delivery = None;
+        self.abandon_call();
     }
 
     fn now(&self) -> u64 {
@@ -424,15 +224,11 @@ impl Host for WorkerHost {
     }
 
     fn open_operation(&mut self, name: &str, labels: Labels) -> Result<u32, String> {
-        let handle = self.shared.operations.open(self.flow.index, name, labels)?;
-        self.operations = self.operations.max(handle);
-        Ok(handle)
+        self.figures.open_operation(&self.shared, self.flow.index, name, labels)
     }
 
     fn observe(&mut self, operation: u32, duration: Duration, ok: bool) -> Result<(), String> {
-        if operation > self.operations {
-            return Err(format!("{operation} is no operation that was opened"));
-        }
+        self.figures.check_operation(operation)?;
         if !self.in_warm_up() {
             let number = self.shared.operations.number(self.flow.index, operation);
             let us = duration.as_micros() as u64;
@@ -445,29 +241,19 @@ impl Host for WorkerHost {
     }
 
     fn open_counter(&mut self, name: &str, labels: Labels) -> Result<u32, String> {
-        self.counters.push(self.shared.counters.open(name, labels)?);
-        Ok(self.counters.len() as u32)
+        self.figures.open_counter(&self.shared, name, labels)
     }
 
     fn add(&mut self, counter: u32, amount: u64) -> Result<(), String> {
-        let tally = tally(&self.counters, counter, "counter")?;
-        if !self.in_warm_up() {
-            tally.passed.fetch_add(amount, Relaxed);
-        }
-        Ok(())
+        self.figures.add(counter, amount, !self.in_warm_up())
     }
 
     fn open_check(&mut self, name: &str, labels: Labels) -> Result<u32, String> {
-        self.checks.push(self.shared.checks.open(name, labels)?);
-        Ok(self.checks.len() as u32)
+        self.figures.open_check(&self.shared, name, labels)
     }
 
     fn check(&mut self, check: u32, ok: bool) -> Result<(), String> {
-        let tally = tally(&self.checks, check, "check")?;
-        if !self.in_warm_up() {
-            if ok { &tally.passed } else { &tally.failed }.fetch_add(1, Relaxed);
-        }
-        Ok(())
+        self.figures.check(check, ok, !self.in_warm_up())
     }
 
     fn open_dataset(&mut self, name: &str) -> Result<u32, String> {
@@ -502,22 +288,4 @@ fn recording(flow: &FlowRun, worker: u32, now: &mut WorkInterval, record: impl F
         None => record(now),
         Some(recorders) => recorders.record(worker, record),
     }
-}
-
-/// A slice of a body that this instance shared.
-#[inline]
-fn slice(bodies: &[Arc<[u8]>], body: u32, start: u32, length: u32) -> Result<&[u8], String> {
-    let bytes = body
-        .checked_sub(1)
-        .and_then(|at| bodies.get(at as usize))
-        .ok_or_else(|| format!("{body} is no body that was shared"))?;
-    let range = start as usize..start as usize + length as usize;
-    bytes
-        .get(range)
-        .ok_or_else(|| format!("a slice of {length} bytes from {start} goes beyond its body of {} bytes", bytes.len()))
-}
-
-fn tally<'t>(list: &'t [Arc<Tally>], handle: u32, what: &str) -> Result<&'t Tally, String> {
-    let tally = handle.checked_sub(1).and_then(|at| list.get(at as usize));
-    tally.map(Arc::as_ref).ok_or_else(|| format!("{handle} is no {what} that was opened"))
 }
