@@ -169,7 +169,7 @@ fn check_layer(document: &Node, layer: &Node) -> Result<(), Error> {
             .under("scenario")
             .at(&scenario.origin));
     }
-    for (table, what) in [("flows", "flow"), ("topics", "topic"), ("data", "data set")] {
+    for (table, what) in [("flows", "flow"), ("topics", "topic"), ("data", "data set"), ("channels", "channel")] {
         for entry in layer.entries(&[table]) {
             if document.find(&[table, &entry.key]).is_none() {
                 let known = document.entries(&[table]).iter().map(|entry| entry.key.as_str());

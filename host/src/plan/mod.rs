@@ -3,6 +3,7 @@
 //! Everything here is pure: text in, values or one error out. Nothing of it knows Kafka, WebAssembly or the clock.
 
 mod amount;
+mod channel;
 mod command_line;
 mod connection;
 mod decode;
@@ -24,6 +25,7 @@ mod written;
 pub use amount::{
     BadAmount, MAX_RATE_PER_SECOND, Rate, format_bytes, format_duration, parse_bytes, parse_count, parse_duration,
 };
+pub use channel::{Channel, FailureSign, ReadId, WriteId};
 pub use connection::{Bytes, VARIABLES, setting_of_variable};
 pub use error::Error;
 pub use java::{
@@ -56,6 +58,8 @@ pub struct Plan {
     pub topics: Vec<Topic>,
     /// The data sets, in the manifest's order.
     pub data: Vec<DataSet>,
+    /// The ways that replies come back, in the manifest's order.
+    pub channels: Vec<Channel>,
     /// The enabled flows, in the manifest's order.
     pub flows: Vec<Flow>,
     /// Its phases.

@@ -25,6 +25,7 @@ pub(super) struct Manifest {
     pub(super) kafka: KafkaTable,
     pub(super) topics: Named<TopicTable>,
     pub(super) data: Named<DataTable>,
+    pub(super) channels: Named<ChannelTable>,
     pub(super) flows: Named<FlowTable>,
     pub(super) run: RunTable,
     pub(super) limits: LimitsTable,
@@ -111,6 +112,20 @@ pub(super) enum Order {
     Sequential,
     Random,
     Unique,
+}
+
+/// A way that replies come back. Where ids are, and what a failure is, are texts of a small language: `channel` reads it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
+pub(super) struct ChannelTable {
+    pub(super) topics: Option<Vec<String>>,
+    pub(super) request: Option<String>,
+    pub(super) reply: Option<String>,
+    pub(super) failure: Option<String>,
+    pub(super) reply_topic: Option<String>,
+    pub(super) reply_partition: Option<String>,
+    pub(super) spring: Option<bool>,
+    pub(super) keep: Option<Whole<0, 1_000>>,
 }
 
 /// A flow.

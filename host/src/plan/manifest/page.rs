@@ -57,6 +57,7 @@ fn the_page_has_every_key_and_no_other() {
         ("`[params]`", keys_of::<ParameterTable>()),
         ("`[topics.NAME]`", keys_of::<TopicTable>()),
         ("`[data.NAME]`", keys_of::<DataTable>()),
+        ("`[channels.NAME]`", keys_of::<ChannelTable>()),
         ("`[flows.NAME]`", keys_of::<FlowTable>()),
         ("`stages`", keys_of::<StageTable>()),
         ("`[run]`", keys_of::<RunTable>()),

@@ -3,7 +3,7 @@
 use crate::plan::error::{Error, Problem};
 use crate::plan::tree::Node;
 
-const TABLES_TO_COME: &[&str] = &["channels", "thresholds", "observe", "matrix"];
+const TABLES_TO_COME: &[&str] = &["thresholds", "observe", "matrix"];
 const KINDS_TO_COME: &[&str] = &["consume"];
 
 /// Refuses the tables and the kinds of flow that are to come.

@@ -1,5 +1,6 @@
 //! From all that was written to the plan.
 
+mod channel;
 mod data;
 mod end;
 mod flow;
@@ -85,6 +86,7 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
     let prefix = values.get("prefix")?.0.to_string();
     let topics = topic::resolve(&manifest.topics, &prefix, &document, &mut listing)?;
     let data = data::resolve(&manifest.data, &document, &mut listing)?;
+    let channels = channel::resolve(&manifest.channels, &topics, &document, &mut listing)?;
     let run = run(&manifest.run, &document, &mut listing)?;
     let flows = flow::resolve(&manifest, &run, sources.cpus, &document, &mut listing)?;
     let limits = limits(&manifest.limits, &document, &mut listing)?;
@@ -99,6 +101,7 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
         params: values.iter().map(|(name, value, _)| (name.to_owned(), value.clone())).collect(),
         topics,
         data,
+        channels,
         flows,
         run,
         limits,

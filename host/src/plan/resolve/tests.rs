@@ -265,7 +265,6 @@ fn a_wrong_type_names_its_path_and_what_was_found() {
 #[test]
 fn what_is_to_come_is_not_taken_for_a_slip() {
     for (text, what) in [
-        ("[channels.import]\ntopics = []", "[channels] is not in this version of khost yet"),
         ("[matrix]\nrepeat = 3", "[matrix] is not in this version of khost yet"),
         ("[thresholds]\nx = 1", "[thresholds] is not in this version of khost yet"),
         ("[observe.x]\nx = 1", "[observe] is not in this version of khost yet"),
