@@ -1,4 +1,4 @@
-//! Which flow begins when, and which one ends the run. On the embedded broker; bounds are such that a machine that is ten
+//! Which flow begins when, which one ends the run, and how many users there are over time. On the embedded broker; bounds are such that a machine that is ten
 //! times slower meets them.
 
 use std::time::Duration;
@@ -203,5 +203,63 @@ fn what_is_not_measured_is_shown_and_no_note_is_on_its_figures() {
     let result = output.result();
     output.check(result.count_of("/flows/1/iterations/missed") > 0, "one user can't do them all");
     output.check(result.warnings().iter().all(|text| !text.contains("beside")), "no note on it");
-    output.check(result.limited_by() == "users", "of the flow that is measured");
+    let sentence = result.text_of("/honesty/limited_by/sentence");
+    output.check(!sentence.contains("asked for"), "the limit of the flow that is measured, which has no rate");
+}
+
+fn ramp(stages: &[(&str, u32)], more: &str) -> String {
+    let stages: Vec<String> =
+        stages.iter().map(|(length, users)| format!("{{ for = \"{length}\", users = {users} }}")).collect();
+    session("users", &format!("stages = [{}]\n{more}", stages.join(", ")))
+}
+
+#[test]
+fn users_come_and_go_with_their_stages() {
+    let flows = [ramp(&[("0s", 0), ("1s", 4), ("500ms", 4), ("500ms", 0)], "")];
+    let output = passes(&sleeps(200), &flows, "");
+    let result = output.result();
+    // they go round for 2, 1.625, 1.25 and 0.875 s: 5.75 s, and each may be in an iteration at the end
+    let ran = result.iterations();
+    output.check((15..=32).contains(&ran), &format!("more than one of them, and not all four all the time: {ran}"));
+    assert_eq!((result.users(), result.missed(), result.count_of("/flows/0/iterations/cut")), (4, 0, 0));
+    let end = result.number_of("/flows/0/window/schedule_end_s");
+    output.check((2.0..4.0).contains(&end), &format!("it ends with its stages, not at {end} s"));
+}
+
+#[test]
+fn a_user_who_is_not_wanted_waits_and_its_next_iteration_counts_from_when_it_is() {
+    let stages = [("0s", 3), ("300ms", 3), ("0s", 1), ("1500ms", 1), ("0s", 3), ("300ms", 3)];
+    let output = passes(&sleeps(50), &[ramp(&stages, "")], "");
+    let result = output.result();
+    // one goes round for 2.1 s, two for 300 ms twice
+    let ran = result.iterations();
+    output.check(ran <= 43 + 2 * 14, &format!("two of them wait, not {ran} iterations"));
+    output.check(result.measure("lateness", "max_us") < 1_400_000, "the time that they wait is nobody's lateness");
+}
+
+#[test]
+fn stages_of_users_are_told_and_end_with_an_interrupt() {
+    let flows = [ramp(&[("0s", 0), ("10m", 0), ("1m", 5)], "pace = \"1s\"")];
+    let project = project(&sleeps(1), &flows, "");
+    let shown = project.run().arg("--dry-run").output();
+    shown
+        .exits(0)
+        .prints("0 users for 10m, then 0 to 5 users in 1m, each beginning every 1s")
+        .prints("ends with its stages");
+    let khost = project.run().start();
+    khost.wait_for_stderr("iterations");
+    khost.interrupt();
+    let output = khost.finish();
+    output.exits(130).within(SOON).is_civil().prints("0 to 5 users in 1m").prints("at most 5 users");
+}
+
+#[test]
+fn what_lies_over_stages_of_users_keeps_the_think_time() {
+    let flows = [session("users", "users = 2\nthink-time = \"10ms\"\niterations = 5")];
+    let project = project(&sleeps(1), &flows, "");
+    let set = "[{ for = \"1s\", users = 3 }]";
+    let output = project.run().set("flows.users.stages", set).json().output();
+    output.exits(0).tells("flows.users.users = 2");
+    let result = output.result();
+    assert_eq!((result.users(), result.text_of("/flows/0/pace").as_str()), (3, "3 to 3 users in 1s, think time 10ms"));
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::draws::{hash, mix};
+use super::ramp::Ramp;
 use super::recorders::Recorders;
 use super::schedule::Schedule;
 use super::shared::Texts;
@@ -25,6 +26,8 @@ pub(super) struct FlowRun {
     began_ns: AtomicU64,
     /// When the run ends it, whatever its own end is; `u64::MAX` until that is known.
     end_by_ns: AtomicU64,
+    /// A closed session's, where the number of its users changes.
+    pub(super) ramp: Option<Ramp>,
     /// A session's: who runs which iteration.
     pub(super) turns: Option<Turns>,
     /// A session's: where its users record. A stream's threads have recorders of their own.
@@ -52,6 +55,10 @@ impl FlowRun {
             }
             FlowKind::Session(_) => Some(Turns::new(Instants::Uniform(0))),
         };
+        let ramp = match kind {
+            FlowKind::Session(Session { arrivals: Arrivals::Closed { stages, .. }, .. }) => Ramp::new(stages),
+            _ => None,
+        };
         let window_start_ns = match warm_up {
             WarmUp::None => 0,
             WarmUp::Time(length) => length.as_nanos() as u64,
@@ -67,6 +74,7 @@ impl FlowRun {
             schedule,
             began_ns: AtomicU64::new(0),
             end_by_ns: AtomicU64::new(u64::MAX),
+            ramp,
             turns,
             recorders: None,
             end: end.clone(),
@@ -152,7 +160,8 @@ impl FlowRun {
     pub(super) fn end_ns(&self) -> Option<u64> {
         let after = |duration: Duration| Some(self.window_start_ns()?.saturating_add(duration.as_nanos() as u64));
         let by_run = Some(self.end_by_ns.load(Relaxed)).filter(|end| *end != u64::MAX);
-        self.end.duration.and_then(after).into_iter().chain(by_run).min()
+        let by_stages = self.ramp.as_ref().map(|ramp| self.began_ns().saturating_add(ramp.end_ns()));
+        self.end.duration.and_then(after).into_iter().chain(by_run).chain(by_stages).min()
     }
 
     /// Until when a worker may catch up with what was due before the end.

@@ -10,6 +10,7 @@ mod later;
 mod log;
 mod operations;
 mod order;
+mod ramp;
 mod record;
 mod recorders;
 mod room;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::draws::{Draws, hash, mix};
 use super::flow::FlowRun;
+use super::ramp::Activity;
 use super::turns::{Turn, Turns};
 use super::worker::{Done, Next, Returned, Rounds, Worker};
 use super::worker_host::WorkerHost;
@@ -73,6 +74,14 @@ impl User {
     /// Takes an iteration of a closed load, if there are any and it is ready; answers until when it is not.
     fn take_when_ready(&mut self, worker: &Worker, turns: &Turns, now_ns: u64) -> Option<u64> {
         let flow = &worker.flow;
+        if let Some(ramp) = &flow.ramp {
+            let began_ns = flow.began_ns();
+            match ramp.activity(worker.identity.worker, self.ready_ns.max(now_ns) - began_ns) {
+                Activity::Now => {}
+                Activity::Later(then_ns) => self.ready_ns = began_ns + then_ns,
+                Activity::Never => return None,
+            }
+        }
         if turns.are_used_up() || flow.end_ns().is_some_and(|end| self.ready_ns >= end) {
             return None;
         }
@@ -184,7 +193,7 @@ mod tests {
     fn closed(think: Option<(u64, u64)>, pace_ms: Option<u64>) -> Arrivals {
         let ms = Duration::from_millis;
         let think_time = think.map(|(least, most)| ThinkTime { least: ms(least), most: ms(most) });
-        Arrivals::Closed { think_time, pace: pace_ms.map(ms) }
+        Arrivals::Closed { think_time, pace: pace_ms.map(ms), stages: Vec::new() }
     }
 
     #[test]

@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn users_share_the_iterations_of_their_flow() {
-        let closed = Arrivals::Closed { think_time: None, pace: None };
+        let closed = Arrivals::Closed { think_time: None, pace: None, stages: Vec::new() };
         let end = End { iterations: Some(3), ..End::default() };
         let flow = flow(closed, end, WarmUp::Iterations(2));
         let turns = flow.turns.as_ref().expect("a session has turns");

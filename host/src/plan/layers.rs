@@ -16,10 +16,15 @@ use super::tree::{self, Entry, Kind, Node, Table};
 /// below.
 const GROUPS: [(&[&str], &[&str], &str); 4] = [
     (ENDS, ENDS, "what ends it"),
-    (&["rate", "stages"], &["rate", "stages", "users", "think-time", "pace"], "its pace"),
+    (PACE, &["rate", "stages", "users", "think-time", "pace"], "its pace"),
     (&["users"], &["rate", "stages", "max-users", "arrivals"], "who begins"),
     (&["think-time", "pace"], &["think-time", "pace"], "when a user begins again"),
 ];
+
+const PACE: &[&str] = &["rate", "stages"];
+
+/// What stages of users replace in place of what stages of a rate do.
+const BY_STAGES_OF_USERS: &[&str] = &["rate", "stages", "users", "max-users", "arrivals"];
 
 /// What ends a run or a flow.
 pub(super) const ENDS: &[&str] = &["messages", "iterations", "duration"];
@@ -233,7 +238,10 @@ fn replace_groups(document: &mut Node, layer: &Node, warnings: &mut Vec<String>)
     let flows = layer.entries(&["flows"]).iter().map(|flow| (vec!["flows", flow.key.as_str()], &flow.node));
     let run = layer.find(&["run"]).map(|run| (vec!["run"], run));
     for (path, over) in flows.chain(run) {
+        let stages = over.find(&["stages"]).map(Node::items).unwrap_or_default();
+        let of_users = stages.iter().any(|stage| stage.find(&["users"]).is_some());
         for (group, replaced, what) in GROUPS {
+            let replaced = if group == PACE && of_users { BY_STAGES_OF_USERS } else { replaced };
             let Some(first) = over.entries(&[]).iter().find(|entry| group.contains(&entry.key.as_str())) else {
                 continue;
             };

@@ -231,6 +231,14 @@ impl FlowKind {
         }
     }
 
+    /// Whether its rate, or the number of its users, goes through stages, with which it ends.
+    pub fn has_stages(&self) -> bool {
+        match self {
+            FlowKind::Session(Session { arrivals: Arrivals::Closed { stages, .. }, .. }) => !stages.is_empty(),
+            _ => matches!(self.pace(), Pace::Stages(_)),
+        }
+    }
+
     /// When its iterations are due, as far as a schedule says so: that of closed users is their own.
     pub fn pace(&self) -> &Pace {
         match self {
@@ -274,6 +282,8 @@ pub enum Arrivals {
         think_time: Option<ThinkTime>,
         /// From the start of one to the start of the next, unless the first takes longer.
         pace: Option<Duration>,
+        /// How many of the users go round, over time; without any, all do.
+        stages: Vec<UserStage>,
     },
     /// A schedule does, whatever the users are at; where all of them are busy, the iteration waits for one.
     Open {
@@ -282,6 +292,17 @@ pub enum Arrivals {
         /// Whether they come at random, at the pace on average.
         poisson: bool,
     },
+}
+
+/// A stretch of time in which the number of users goes linearly from `from` to `to`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UserStage {
+    /// How long; never zero.
+    pub length: Duration,
+    /// How many at its start.
+    pub from: u32,
+    /// How many at its end.
+    pub to: u32,
 }
 
 /// A stretch of time, drawn anew each time: each between the two is as likely.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::written::key;
 use super::{
-    After, Arrivals, End, Flow, FlowKind, Origin, Pace, Plan, Session, Setting, Stage, Topic, format_bytes,
+    After, Arrivals, End, Flow, FlowKind, Origin, Pace, Plan, Session, Setting, Stage, Topic, UserStage, format_bytes,
     format_duration,
 };
 
@@ -65,7 +65,8 @@ fn describe_topic(topic: &Topic) -> String {
 fn describe_flow(flow: &Flow, memory_bytes: u64, to_its_end: bool) -> String {
     let counted = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let clients = counted(flow.kind.clients(), "client");
-    let end = if to_its_end { "ends with its stages".to_owned() } else { describe_end(&flow.end, flow.kind.pace()) };
+    let end =
+        if to_its_end { "ends with its stages".to_owned() } else { describe_end(&flow.end, flow.kind.has_stages()) };
     match &flow.kind {
         FlowKind::Stream(stream) => {
             let (pace, threads) = (describe_pace(&stream.pace), counted(stream.threads, "thread"));
@@ -103,6 +104,14 @@ fn describe_pace(pace: &Pace) -> String {
 }
 
 fn describe_arrivals(session: &Session, users: &str) -> String {
+    let ramp;
+    let users = match &session.arrivals {
+        Arrivals::Closed { stages, .. } if !stages.is_empty() => {
+            ramp = stages.iter().map(describe_users).collect::<Vec<_>>().join(", then ");
+            &ramp
+        }
+        _ => users,
+    };
     match &session.arrivals {
         Arrivals::Open { pace, poisson } => {
             let random = if *poisson { ", at random (Poisson)" } else { "" };
@@ -122,6 +131,15 @@ fn describe_arrivals(session: &Session, users: &str) -> String {
     }
 }
 
+fn describe_users(stage: &UserStage) -> String {
+    let length = format_duration(stage.length);
+    if stage.from == stage.to {
+        format!("{} users for {length}", stage.to)
+    } else {
+        format!("{} to {} users in {length}", stage.from, stage.to)
+    }
+}
+
 fn describe_stage(stage: &Stage) -> String {
     let length = format_duration(stage.length);
     if stage.from == stage.to {
@@ -131,7 +149,7 @@ fn describe_stage(stage: &Stage) -> String {
     }
 }
 
-fn describe_end(end: &End, pace: &Pace) -> String {
+fn describe_end(end: &End, has_stages: bool) -> String {
     let mut ends: Vec<String> = [
         end.messages.map(|count| format!("after {count} messages")),
         end.iterations.map(|count| format!("after {count} iterations")),
@@ -143,7 +161,7 @@ fn describe_end(end: &End, pace: &Pace) -> String {
     .into_iter()
     .flatten()
     .collect();
-    if matches!(pace, Pace::Stages(_)) {
+    if has_stages {
         ends.push("with its stages".to_owned());
     }
     match ends.len() {

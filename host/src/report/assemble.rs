@@ -206,6 +206,7 @@ fn flow_result(
         clients: flow.kind.clients(),
         batch: if let FlowKind::Stream(stream) = &flow.kind { stream.batch } else { 1 },
         users: if let FlowKind::Session(session) = &flow.kind { Some(session.users) } else { None },
+        users_change: arrivals(&flow.kind) == Some("closed") && flow.kind.has_stages(),
         arrivals: arrivals(&flow.kind),
         pace: pace(&flow.kind),
         window,
@@ -332,7 +333,7 @@ impl Span {
             FlowKind::Stream(_) => self.last_iteration_ns,
             FlowKind::Session(Session { arrivals: Arrivals::Open { .. }, .. }) => self.last_begun_ns,
             // users who are always in an iteration have done so many by the last one's return
-            FlowKind::Session(Session { arrivals: Arrivals::Closed { think_time: None, pace: None }, .. }) => {
+            FlowKind::Session(Session { arrivals: Arrivals::Closed { think_time: None, pace: None, .. }, .. }) => {
                 self.last_iteration_ns.max(self.planned_ns)
             }
             // those who wait have begun so many within the schedule
@@ -357,15 +358,20 @@ fn arrivals(kind: &FlowKind) -> Option<&'static str> {
 }
 
 fn pace(kind: &FlowKind) -> String {
-    if let FlowKind::Session(Session { arrivals: Arrivals::Closed { think_time, pace }, .. }) = kind {
-        return match (think_time, pace) {
+    if let FlowKind::Session(Session { arrivals: Arrivals::Closed { think_time, pace, stages }, .. }) = kind {
+        let mut words: Vec<String> = stages
+            .iter()
+            .map(|stage| format!("{} to {} users in {}", stage.from, stage.to, format_duration(stage.length)))
+            .collect();
+        words.push(match (think_time, pace) {
             (_, Some(pace)) => format!("one every {} a user", format_duration(*pace)),
             (Some(think), _) if think.least == think.most => format!("think time {}", format_duration(think.most)),
             (Some(think), _) => {
                 format!("think time {} to {}", format_duration(think.least), format_duration(think.most))
             }
             (None, None) => "no think time".into(),
-        };
+        });
+        return words.join(", ");
     }
     match kind.pace() {
         Pace::Unpaced => "as fast as it goes".into(),

@@ -115,6 +115,8 @@ pub struct FlowResult {
     pub batch: u32,
     /// The most users at once; null for a stream.
     pub users: Option<u32>,
+    /// Whether the number of a closed session's users changes over time.
+    pub users_change: bool,
     /// How a session's iterations come: `closed` (its users begin them), `uniform` or `poisson`; null for a stream.
     pub arrivals: Option<&'static str>,
     /// Its rate in words, or how long closed users wait.

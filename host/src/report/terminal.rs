@@ -97,7 +97,10 @@ fn cluster(result: &RunResult) -> String {
 fn flow_text(out: &mut Page, flow: &FlowResult) {
     let clients = plural(flow.clients.into(), "client");
     let of = match (flow.users, flow.arrivals) {
-        (Some(users), Some("closed")) => format!("{}, {clients}", plural(users.into(), "user")),
+        (Some(users), Some("closed")) => {
+            let most = if flow.users_change { "at most " } else { "" };
+            format!("{most}{}, {clients}", plural(users.into(), "user"))
+        }
         (Some(users), Some(arrivals)) => format!("{arrivals}, at most {}, {clients}", plural(users.into(), "user")),
         _ => {
             format!("{}, {clients}, batch {}", plural(flow.threads.into(), "thread"), count(flow.batch.into()))

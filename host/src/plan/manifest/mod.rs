@@ -191,7 +191,7 @@ pub(super) enum FlowRate {
     Unpaced,
 }
 
-/// A stage of a flow: goes to `rate` in the time `for`.
+/// A stage of a flow: goes to `rate`, or to so many `users`, in the time `for`.
 #[derive(Debug, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -201,7 +201,8 @@ pub(super) enum FlowRate {
 pub(super) struct StageTable {
     #[serde(rename = "for")]
     pub(super) length: Length,
-    pub(super) rate: Rate,
+    pub(super) rate: Option<Rate>,
+    pub(super) users: Option<Whole<0, 100_000>>,
 }
 
 /// The run's phases.

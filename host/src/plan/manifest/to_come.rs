@@ -19,11 +19,6 @@ pub(in crate::plan) fn refuse_what_is_to_come(document: &Node) -> Result<(), Err
                     to_come(format!("kind = {kind:?}"))
                         .with_hint("the kinds of flow that there are: \"stream\" and \"session\"")
                 }
-                _ if setting.key == "stages"
-                    && setting.node.items().iter().any(|stage| stage.find(&["users"]).is_some()) =>
-                {
-                    to_come("a stage of `users`".to_owned()).with_hint("stages of a `rate`, with max-users, are")
-                }
                 _ => continue,
             };
             return Err(error.on(&["flows", &flow.key]).at(&setting.origin));

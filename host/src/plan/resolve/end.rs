@@ -9,7 +9,7 @@ use crate::plan::error::Error;
 use crate::plan::manifest::{FlowTable, RunTable};
 use crate::plan::origin::Origin;
 use crate::plan::tree::Node;
-use crate::plan::{End, Pace, Stage, WarmUp, format_duration};
+use crate::plan::{Arrivals, End, FlowKind, Pace, Session, WarmUp, format_duration};
 
 const DURATION: Duration = Duration::from_secs(10);
 
@@ -31,7 +31,7 @@ pub(super) fn resolve(
     name: &str,
     table: &FlowTable,
     place: Place<'_>,
-    pace: &Pace,
+    kind: &FlowKind,
     document: &Node,
     listing: &mut Listing,
 ) -> Result<End, Error> {
@@ -40,16 +40,16 @@ pub(super) fn resolve(
     let of_run = end(place.run.messages, place.run.iterations, place.run.duration);
     let is_of_run = own.is_none() && of_run.is_some();
     let nothing_else = Origin::Default("nothing else ends the run".to_owned());
-    let mut end = match (own.or(of_run), pace) {
-        (given, Pace::Stages(stages)) => {
+    let mut end = match (own.or(of_run), Course::of(kind)) {
+        (given, Some(course)) => {
             // the warm-up is no part of a flow that waits
             let warm_up = if place.waits { WarmUp::None } else { place.warm_up };
-            let end = end_of_stages(name, stages, warm_up, document)?;
+            let end = end_of_stages(name, course, warm_up, document)?;
             given.unwrap_or_else(|| {
                 let how = Origin::Derived("to the end of its stages".to_owned());
-                let (key, value) = match (end.iterations, end.duration.unwrap_or_default()) {
+                let (key, value) = match (end.iterations, end.duration) {
                     (Some(iterations), _) => ("iterations", iterations.to_string()),
-                    (None, duration) => ("duration", written(duration)),
+                    (None, duration) => ("duration", written(duration.unwrap_or(course.length))),
                 };
                 listing.assume(&format!("flows.{name}"), key, &value, how);
                 end
@@ -79,6 +79,28 @@ pub(super) fn resolve(
     Ok(end)
 }
 
+/// What stages come to: how long they last, and how many iterations they have, if they are those of a rate.
+#[derive(Debug, Clone, Copy)]
+struct Course {
+    length: Duration,
+    iterations: Option<u64>,
+}
+
+impl Course {
+    fn of(kind: &FlowKind) -> Option<Self> {
+        if let FlowKind::Session(Session { arrivals: Arrivals::Closed { stages, .. }, .. }) = kind {
+            let length = stages.iter().map(|stage| stage.length).sum();
+            return (!stages.is_empty()).then_some(Course { length, iterations: None });
+        }
+        match kind.pace() {
+            Pace::Stages(stages) => {
+                Some(Course { length: pace::length(stages), iterations: Some(pace::iterations(stages)) })
+            }
+            _ => None,
+        }
+    }
+}
+
 fn written(duration: Duration) -> String {
     format!("\"{}\"", format_duration(duration))
 }
@@ -94,18 +116,24 @@ fn end(messages: Option<Count>, iterations: Option<Count>, duration: Option<Leng
 }
 
 /// Stages begin with the flow, and the warm-up takes the first of them.
-fn end_of_stages(name: &str, stages: &[Stage], warm_up: WarmUp, document: &Node) -> Result<End, Error> {
-    let length = pace::length(stages);
-    let iterations = pace::iterations(stages);
+fn end_of_stages(name: &str, course: Course, warm_up: WarmUp, document: &Node) -> Result<End, Error> {
+    let Course { length, iterations } = course;
     let left = match warm_up {
         WarmUp::None => End { duration: Some(length), ..End::default() },
         WarmUp::Time(warm_up) => End { duration: length.checked_sub(warm_up), ..End::default() },
-        WarmUp::Iterations(count) => End { iterations: iterations.checked_sub(count), ..End::default() },
+        WarmUp::Iterations(count) => match iterations {
+            Some(iterations) => End { iterations: iterations.checked_sub(count), ..End::default() },
+            // users do as many as they can, and the stages end the flow by themselves
+            None => return Ok(End::default()),
+        },
     };
     if left.iterations.unwrap_or_default() > 0 || !left.duration.unwrap_or_default().is_zero() {
         return Ok(left);
     }
-    let all = format!("{} and have {iterations} iterations", format_duration(length));
+    let all = match iterations {
+        Some(iterations) => format!("{} and have {iterations} iterations", format_duration(length)),
+        None => format_duration(length),
+    };
     let error = Error::refused(format!("the warm-up takes all of the stages of flows.{name}, which last {all}"));
     Err(refuse(document, &["run", "warm-up"], error.with_hint("the stages begin with the run, warm-up included")))
 }

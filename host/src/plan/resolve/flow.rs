@@ -1,7 +1,7 @@
 //! The flows of a run.
 
 use super::listing::Listing;
-use super::{end, kafka, names, order, pace, refuse, session};
+use super::{end, kafka, names, order, pace, ramp, refuse, session};
 use crate::plan::error::Error;
 use crate::plan::manifest::{Clients, FlowTable, Kind, Manifest};
 use crate::plan::origin::Origin;
@@ -36,7 +36,7 @@ pub(super) fn resolve(
         let ends_run = table.ends_run == Some(true);
         let waits = table.after.is_some();
         let place = end::Place { run: &manifest.run, warm_up: run.warm_up, waits, ends_run, run_is_ended };
-        let end = end::resolve(name, table, place, kind.pace(), document, listing)?;
+        let end = end::resolve(name, table, place, &kind, document, listing)?;
         if let (FlowKind::Session(_), Some(_)) = (&kind, end.messages) {
             let error = Error::refused(format!("flows.{name} is a session, which does not end by its messages"));
             let hint = format!("give flows.{name} an end of its own: iterations or duration");
@@ -111,6 +111,12 @@ fn stream(name: &str, table: &FlowTable, cpus: u32, document: &Node, listing: &m
             1
         }
     };
+    let stages = table.stages.as_deref().unwrap_or_default();
+    let at_stages = |error| refuse(document, &["flows", name, "stages"], error);
+    if ramp::are_of_users(stages).map_err(at_stages)? {
+        let error = Error::refused("stages of `users` are a session's, and this is a stream");
+        return Err(at_stages(error.with_hint("{ for = \"1m\", rate = \"100/s\" }")));
+    }
     let pace = pace::resolve(table.rate, table.stages.as_deref())
         .map_err(|(key, error)| refuse(document, &["flows", name, key], error))?;
     if pace == Pace::Unpaced && table.rate.is_none() {

@@ -9,6 +9,7 @@ mod listing;
 mod names;
 mod order;
 mod pace;
+mod ramp;
 mod session;
 mod topic;
 

@@ -6,7 +6,7 @@ use super::refuse;
 use crate::plan::error::Error;
 use crate::plan::manifest::{FlowTable, Named};
 use crate::plan::tree::Node;
-use crate::plan::{After, End, Flow, Pace};
+use crate::plan::{After, End, Flow};
 
 /// Gives each of the enabled flows what it waits for.
 pub(super) fn resolve(tables: &Named<FlowTable>, flows: &mut [Flow], document: &Node) -> Result<(), Error> {
@@ -73,8 +73,7 @@ fn circle(flows: &[Flow], start: usize) -> Option<Error> {
 fn endless(flows: &[Flow], at: usize) -> Option<Error> {
     let Some(After::Flow(first)) = flows[at].after else { return None };
     let first = &flows[first];
-    let ends = first.end != End::default() || matches!(first.kind.pace(), Pace::Stages(_));
-    if ends {
+    if first.end != End::default() || first.kind.has_stages() {
         return None;
     }
     let name = &first.name;

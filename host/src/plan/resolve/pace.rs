@@ -28,10 +28,10 @@ pub(super) fn resolve(rate: Option<FlowRate>, stages: Option<&[StageTable]>) -> 
 
 /// Each stage goes on from where the one before has got to; one that takes no time is a jump.
 fn ramps(start: Option<Rate>, stages: &[StageTable]) -> Result<Pace, (&'static str, Error)> {
-    let mut from = start.or_else(|| stages.first().map(|first| first.rate)).unwrap_or(Rate::ZERO);
+    let mut from = start.or_else(|| stages.first().and_then(|first| first.rate)).unwrap_or(Rate::ZERO);
     let mut ramps = Vec::new();
     for stage in stages {
-        let (length, to) = (stage.length.0, stage.rate);
+        let (length, to) = (stage.length.0, stage.rate.unwrap_or(Rate::ZERO));
         if !length.is_zero() {
             if from.is_zero() && to.is_zero() {
                 let error = Error::refused("a stage that goes from 0/s to 0/s does nothing");
@@ -72,7 +72,11 @@ mod tests {
     fn stages(stages: &[(u64, &str)]) -> Vec<StageTable> {
         stages
             .iter()
-            .map(|(seconds, text)| StageTable { length: Length(Duration::from_secs(*seconds)), rate: rate(text) })
+            .map(|(seconds, text)| StageTable {
+                length: Length(Duration::from_secs(*seconds)),
+                rate: Some(rate(text)),
+                users: None,
+            })
             .collect()
     }
 

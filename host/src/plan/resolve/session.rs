@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::listing::Listing;
-use super::{pace, refuse};
+use super::{pace, ramp, refuse};
 use crate::plan::error::Error;
-use crate::plan::manifest::{ArrivalsKind, Clients, FlowRate, FlowTable};
+use crate::plan::manifest::{ArrivalsKind, Clients, FlowRate, FlowTable, StageTable};
 use crate::plan::origin::Origin;
 use crate::plan::tree::Node;
 use crate::plan::{Arrivals, Session, ThinkTime};
@@ -30,16 +30,28 @@ pub(super) fn resolve(name: &str, table: &FlowTable, document: &Node, listing: &
         let message = "a session does not end by its messages, as its users decide what they send";
         return Err(wrong("messages", message, "iterations = 1_000 or duration = \"10m\""));
     }
-    let open = table.rate.is_some() || table.stages.is_some();
-    let arrivals = if open { open_load(name, table, document, listing)? } else { closed_load(name, table, document)? };
-    let users = if open { table.max_users } else { table.users };
-    let users = users.expect("both kinds of load have refused a session without").0;
+    let stages = table.stages.as_deref().unwrap_or_default();
+    let of_users = ramp::are_of_users(stages).map_err(|error| refuse(document, &["flows", name, "stages"], error))?;
+    if of_users && table.rate.is_some() {
+        let message = "`rate` makes iterations come from outside, and the stages are of users, who go round";
+        return Err(wrong("rate", message, "leave one of the two out"));
+    }
+    let open = !of_users && (table.rate.is_some() || table.stages.is_some());
+    let arrivals = match open {
+        true => open_load(name, table, document, listing)?,
+        false => closed_load(name, table, if of_users { stages } else { &[] }, document)?,
+    };
+    let users = match &arrivals {
+        Arrivals::Closed { stages, .. } if of_users => ramp::most(stages),
+        Arrivals::Closed { .. } => table.users.expect("a closed load has refused a session without").0,
+        Arrivals::Open { .. } => table.max_users.expect("an open load has refused a session without").0,
+    };
     let clients = clients(name, table, users, document, listing)?;
     Ok(Session { users, arrivals, clients })
 }
 
 /// Users who begin their next iteration themselves.
-fn closed_load(name: &str, table: &FlowTable, document: &Node) -> Result<Arrivals, Error> {
+fn closed_load(name: &str, table: &FlowTable, stages: &[StageTable], document: &Node) -> Result<Arrivals, Error> {
     let wrong = |key: &str, message: &str, hint: &str| {
         Err(refuse(document, &["flows", name, key], Error::refused(message).with_hint(hint)))
     };
@@ -50,7 +62,12 @@ fn closed_load(name: &str, table: &FlowTable, document: &Node) -> Result<Arrival
     if table.arrivals.is_some() {
         return wrong("arrivals", "`arrivals` are those of an open load, and this session has no `rate`", needs_rate);
     }
-    if table.users.is_none() {
+    if !stages.is_empty() && table.users.is_some() {
+        let hint =
+            "the most users of the stages is how many there are; { for = \"0s\", users = 5 } first is where they start";
+        return wrong("users", "`users` beside stages of users would say it twice", hint);
+    }
+    if stages.is_empty() && table.users.is_none() {
         let error = Error::refused("a session needs `users`, or a `rate` with `max-users`");
         let hint =
             "users = 8 for as many who go round; rate = \"40/s\" and max-users = 100 for iterations from outside";
@@ -69,7 +86,11 @@ fn closed_load(name: &str, table: &FlowTable, document: &Node) -> Result<Arrival
         return wrong("pace", "a pace of no time is none", "without `pace` a user begins again at once");
     }
     let think_time = table.think_time.map(|think| ThinkTime { least: think.0, most: think.1 });
-    Ok(Arrivals::Closed { think_time: think_time.filter(|think| !think.most.is_zero()), pace })
+    let stages = match stages {
+        [] => Vec::new(),
+        stages => ramp::resolve(stages).map_err(|error| refuse(document, &["flows", name, "stages"], error))?,
+    };
+    Ok(Arrivals::Closed { think_time: think_time.filter(|think| !think.most.is_zero()), pace, stages })
 }
 
 /// Iterations that come whatever the users are at.
@@ -140,7 +161,7 @@ mod tests {
 
     #[test]
     fn users_go_round() {
-        let closed = |think_time, pace| Arrivals::Closed { think_time, pace };
+        let closed = |think_time, pace| Arrivals::Closed { think_time, pace, stages: Vec::new() };
         let think = |least, most| Some(ThinkTime { least: seconds(least), most: seconds(most) });
         assert_eq!(session("users = 8"), Session { users: 8, arrivals: closed(None, None), clients: 1 });
         assert_eq!(session("users = 1\nthink-time = \"1s\"").arrivals, closed(think(1, 1), None));
@@ -204,10 +225,6 @@ mod tests {
             (
                 "rate = \"5/s\"\nmax-users = 9\narrivals = \"even\"",
                 "expected \"uniform\" or \"poisson\", found \"even\"",
-            ),
-            (
-                "max-users = 9\nstages = [{ for = \"1m\", users = 5 }]",
-                "a stage of `users` is not in this version of khost",
             ),
         ] {
             let error = refused(&format!("[flows.u]\nkind = \"session\"\n{settings}"));

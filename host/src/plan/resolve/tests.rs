@@ -230,7 +230,7 @@ fn a_wrong_type_names_its_path_and_what_was_found() {
             "messages = 1.5",
             "flows.write.messages: expected a count such as 1000, \"25_000_000\", \"10k\" or \"25M\", found 1.5",
         ),
-        ("stages = [{ for = \"1m\" }]", "flows.write.stages: `rate` is missing"),
+        ("stages = [{ for = \"1m\" }]", "flows.write.stages: a stage needs a `rate`, or `users`"),
         ("stages = [5]", "flows.write.stages: expected a stage such as { for = \"1m\", rate = \"100/s\" }, found 5"),
         ("kafka = 5", "flows.write.kafka: expected a table of librdkafka's settings, found something else"),
         ("kafka.acks = []", "flows.write.kafka.acks: expected a text, a number, true or false, found a list"),
