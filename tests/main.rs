@@ -13,6 +13,7 @@ mod endings;
 mod growth;
 mod guests;
 mod input;
+mod jobs;
 mod order;
 mod partitioner;
 mod properties;

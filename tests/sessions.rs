@@ -219,9 +219,9 @@ fn a_user_who_has_nothing_left_to_do_leaves_and_it_is_said() {
 
 #[test]
 fn the_summary_has_the_users_and_their_iterations() {
-    let output = project(&sleeps(5), "users = 2\npace = \"20ms\"", "iterations = 6").run().output();
+    let output = project(&sleeps(5), "users = 2\npace = \"20ms\"", "iterations = 26").run().output();
     output.exits(0).is_civil();
-    output.prints("write (session, one every 20ms a user, 2 users, 1 client)").prints("iterations    6 (");
+    output.prints("write (session, one every 20ms a user, 2 users, 1 client)").prints("iterations    26 (");
     output.prints("write      iteration").prints("write      lateness");
 }
 

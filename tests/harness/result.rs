@@ -102,6 +102,11 @@ impl RunResult {
         self.number(pointer)
     }
 
+    /// Whether there is something at a JSON pointer.
+    pub(crate) fn has(&self, pointer: &str) -> bool {
+        self.document.pointer(pointer).is_some()
+    }
+
     /// Whether there is nothing, by a JSON pointer.
     pub(crate) fn is_null(&self, pointer: &str) -> bool {
         self.at(pointer).is_null()

@@ -26,6 +26,8 @@ pub(super) struct FlowRun {
     began_ns: AtomicU64,
     /// When the run ends it, whatever its own end is; `u64::MAX` until that is known.
     end_by_ns: AtomicU64,
+    /// Its durations are kept one by one.
+    pub(super) is_job: bool,
     /// A closed session's, where the number of its users changes.
     pub(super) ramp: Option<Ramp>,
     /// A session's: who runs which iteration.
@@ -74,6 +76,7 @@ impl FlowRun {
             schedule,
             began_ns: AtomicU64::new(0),
             end_by_ns: AtomicU64::new(u64::MAX),
+            is_job: kind.is_job(end),
             ramp,
             turns,
             recorders: None,

@@ -10,7 +10,7 @@ use super::ramp::Activity;
 use super::turns::{Turn, Turns};
 use super::worker::{Done, Next, Returned, Rounds, Worker};
 use super::worker_host::WorkerHost;
-use crate::measure::{Measure, Tag};
+use crate::measure::{JobRun, Measure, Tag};
 use crate::plan::{Arrivals, Session, ThinkTime};
 
 /// One user. Times are nanoseconds since the load's start.
@@ -161,9 +161,17 @@ impl Rounds for User {
                 let took_us = now_ns.saturating_sub(turn.due_ns) / 1_000;
                 let flow = worker.flow.index as u32;
                 host.now.last_begun_us = began_ns / 1_000;
+                let is_job = worker.flow.is_job;
                 host.record(|work| {
                     let one = work.operations.of(flow);
-                    if failed { one.bad(Measure::Iteration, took_us) } else { one.good(Measure::Iteration, took_us) }
+                    if failed {
+                        one.bad(Measure::Iteration, took_us)
+                    } else {
+                        one.good(Measure::Iteration, took_us)
+                    }
+                    if is_job {
+                        work.jobs.iteration(JobRun { operation: flow, at_us: now_ns / 1_000, took_us, failed });
+                    }
                 });
             }
         }

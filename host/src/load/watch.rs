@@ -147,6 +147,10 @@ impl Watch<'_, '_> {
         let by_time = self.flows.iter().map(|live| live.flow.end_ns().map(|end| now / end.max(1) as f64));
         let by_count = self.flows.iter().map(|flow| {
             let flow = &flow.flow;
+            if flow.is_job {
+                // an iteration that has begun says nothing of how far it is
+                return None;
+            }
             if let Some(turns) = &flow.turns {
                 return Some(turns.measured() as f64 / flow.end.iterations?.max(1) as f64);
             }

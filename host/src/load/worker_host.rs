@@ -15,7 +15,7 @@ use super::log::LogLine;
 use super::shared::Shared;
 use crate::guest::{Acknowledgement, Host, Labels, Level, Outgoing, Rows, Sending};
 use crate::kafka::Lane;
-use crate::measure::{Measure, Sample, Tag, WorkInterval};
+use crate::measure::{JobRun, Measure, Sample, Tag, WorkInterval};
 use figures::OpenFigures;
 use sending::Call;
 
@@ -232,9 +232,17 @@ impl Host for WorkerHost {
         if !self.in_warm_up() {
             let number = self.shared.operations.number(self.flow.index, operation);
             let us = duration.as_micros() as u64;
+            let (is_job, at_us) = (self.flow.is_job, self.shared.clock.now_us());
             self.record(|work| {
                 let one = work.operations.of(number);
-                if ok { one.good(Measure::Observed, us) } else { one.bad(Measure::Observed, us) }
+                if ok {
+                    one.good(Measure::Observed, us)
+                } else {
+                    one.bad(Measure::Observed, us)
+                }
+                if is_job {
+                    work.jobs.observed(JobRun { operation: number, at_us, took_us: us, failed: !ok });
+                }
             });
         }
         Ok(())

@@ -7,7 +7,9 @@ use std::thread::JoinHandle;
 
 use hdrhistogram::Histogram;
 
-use super::{DeliveryInterval, Failures, Measure, OperationInterval, Sample, Series, WorkInterval, new_histogram};
+use super::{
+    DeliveryInterval, Failures, JobRuns, Measure, OperationInterval, Sample, Series, WorkInterval, new_histogram,
+};
 
 /// What a run came to, by flow.
 #[derive(Debug, Default)]
@@ -25,6 +27,8 @@ pub struct FlowTotals {
     pub failures: Failures,
     /// Acknowledged messages by topic (its number in the plan) and partition.
     pub partitions: Vec<Vec<u64>>,
+    /// Of a job: each duration of its own.
+    pub jobs: JobRuns,
     /// Everything by second, with warm-up.
     pub series: Series,
     /// Iterations that ran.
@@ -75,6 +79,7 @@ impl Default for FlowTotals {
             operations: BTreeMap::new(),
             failures: Failures::new(),
             partitions: Vec::new(),
+            jobs: JobRuns::default(),
             series: Series::new(),
             iterations: 0,
             iterations_failed: 0,
@@ -121,6 +126,7 @@ impl FlowTotals {
         point.failed += work.all_failed;
         self.add_operations(work.operations.into_some());
         self.add_failures(work.failures);
+        self.jobs.merge(work.jobs);
         self.iterations += work.iterations;
         self.iterations_failed += work.iterations_failed;
         self.sent += work.sent;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use super::{Measure, Tag, new_histogram};
+use super::{JobRuns, Measure, Tag, new_histogram};
 
 /// What goes to the collector.
 #[derive(Debug)]
@@ -180,6 +180,8 @@ pub struct WorkInterval {
     pub operations: ByOperation,
     /// Messages that the client refused, by reason.
     pub failures: Failures,
+    /// Of a job: each duration of its own.
+    pub jobs: JobRuns,
     /// Measured iterations that ran.
     pub iterations: u64,
     /// Measured iterations that failed.
@@ -217,11 +219,21 @@ pub struct WorkInterval {
 impl WorkInterval {
     /// Adds what another one has; its flow and its second are this one's.
     pub fn merge(&mut self, other: WorkInterval) {
-        let WorkInterval { flow: _, second: _, operations, failures, keyed, last_iteration_us, last_begun_us, .. } =
-            other;
+        let WorkInterval {
+            flow: _,
+            second: _,
+            operations,
+            failures,
+            jobs,
+            keyed,
+            last_iteration_us,
+            last_begun_us,
+            ..
+        } = other;
         for (number, one) in operations.into_some() {
             self.operations.of(number).merge(one);
         }
+        self.jobs.merge(jobs);
         for (reason, count) in failures {
             let sum = self.failures.entry(reason).or_default();
             sum.measured += count.measured;

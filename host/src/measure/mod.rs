@@ -7,6 +7,7 @@ mod clock;
 mod collector;
 mod histogram;
 mod interval;
+mod jobs;
 mod machine;
 mod measures;
 mod room;
@@ -19,6 +20,7 @@ pub use histogram::{Distribution, MAX_MICROS, new_histogram};
 pub use interval::{
     ByOperation, DeliveryInterval, FailureCount, Failures, OperationInterval, Refuser, Sample, WorkInterval,
 };
+pub use jobs::{JobRun, JobRuns, Others};
 pub use machine::{Busy, Machine};
 pub use measures::{MEASURES, Measure, MeasureInfo};
 pub use room::{Limit, Room};

@@ -214,6 +214,9 @@ pub enum FlowKind {
     Session(Session),
 }
 
+/// The most iterations of a job.
+const MOST_OF_A_JOB: u64 = 20;
+
 impl FlowKind {
     /// How many instances of the scenario it has, each on a thread of its own.
     pub fn workers(&self) -> u32 {
@@ -229,6 +232,12 @@ impl FlowKind {
             FlowKind::Stream(stream) => stream.clients,
             FlowKind::Session(session) => session.clients,
         }
+    }
+
+    /// Whether what ends so is a job: a few iterations, each of which counts for itself.
+    pub fn is_job(&self, end: &End) -> bool {
+        let is_closed = matches!(self, FlowKind::Session(Session { arrivals: Arrivals::Closed { .. }, .. }));
+        is_closed && end.iterations.is_some_and(|iterations| iterations <= MOST_OF_A_JOB)
     }
 
     /// Whether its rate, or the number of its users, goes through stages, with which it ends.

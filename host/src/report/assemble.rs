@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use super::data;
 use super::document::*;
 use super::explain::explain;
+use super::jobs;
 use super::limited_by::{Signs, limited_by};
 use crate::kafka::{Cluster, Code};
 use crate::load::{Ended, FlowRecord, Operation, RunRecord, Schedule};
@@ -233,6 +234,7 @@ fn flow_result(
         throughput,
         failures: totals.failures.iter().map(failure).collect(),
         failed_iterations: texts(done.failed_texts),
+        jobs: jobs::results(&totals.jobs, operations),
         operations: totals
             .operations
             .iter()

@@ -137,6 +137,8 @@ pub struct FlowResult {
     pub failures: Vec<FailureLine>,
     /// What failed iterations said.
     pub failed_iterations: Vec<TextCount>,
+    /// Of a job, by operation: each duration of its own; empty for other flows.
+    pub jobs: Vec<JobResult>,
     /// By operation.
     pub operations: Vec<OperationResult>,
     /// By topic.
@@ -248,6 +250,23 @@ pub struct TextCount {
     pub text: String,
     /// How often.
     pub count: u64,
+}
+
+/// The runs of a job, of one operation.
+#[derive(Debug, Serialize)]
+pub struct JobResult {
+    /// The flow, or what the scenario named.
+    pub operation: String,
+    /// Names and values.
+    pub labels: Vec<(String, String)>,
+    /// How long each took, in seconds, to the microsecond, in the order in which they were over.
+    pub durations_s: Vec<f64>,
+    /// How many failed.
+    pub failed: u64,
+    /// Which of the durations are those of failed ones, counted from 0.
+    pub failed_runs: Vec<usize>,
+    /// How many more there were, of which no duration was kept.
+    pub not_kept: u64,
 }
 
 /// What numbers count towards.

@@ -5,6 +5,7 @@ mod check;
 mod data;
 mod document;
 mod explain;
+mod jobs;
 mod limited_by;
 mod numbers;
 mod progress;

@@ -35,6 +35,16 @@ pub(super) fn millis(us: f64) -> String {
     }
 }
 
+/// Seconds as `00:02:31`; below a minute with milliseconds, `00:00:02.315`.
+pub(super) fn hms(seconds: f64) -> String {
+    let millis = (seconds * 1e3).round() as u64;
+    if millis < 60_000 {
+        return format!("00:00:{:02}.{:03}", millis / 1_000, millis % 1_000);
+    }
+    let whole = seconds.round() as u64;
+    format!("{:02}:{:02}:{:02}", whole / 3_600, whole / 60 % 60, whole % 60)
+}
+
 /// A share of 1 as percent.
 pub(super) fn percent(share: f64) -> String {
     format!("{} %", if share < 0.1 { format!("{:.1}", share * 100.0) } else { format!("{:.0}", share * 100.0) })
@@ -57,6 +67,10 @@ mod tests {
             ["0.123", "1.23", "12.3", "1,235"]
         );
         assert_eq!([millis(7.0), millis(12_345.0), millis(2_345_678.0)], ["0.007", "12.35", "2,346"]);
+        assert_eq!(
+            [hms(2.3151), hms(59.9996), hms(151.4), hms(3_599.6), hms(360_061.0)],
+            ["00:00:02.315", "00:01:00", "00:02:31", "01:00:00", "100:01:01"]
+        );
         assert_eq!([percent(0.0123), percent(0.5)], ["1.2 %", "50 %"]);
         assert_eq!([plural(1, "thread"), plural(2, "thread")], ["1 thread", "2 threads"]);
     }

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
-use super::data;
 use super::document::{FlowResult, OperationResult, RunResult};
 use super::numbers::{count, decimal, millis, percent, plural};
-use crate::measure::{Distribution, MEASURES};
+use super::{data, jobs};
+use crate::measure::{Distribution, MEASURES, Measure};
 
 /// Partitions of a topic whose counts are all shown.
 const MOST_PARTITIONS: usize = 16;
@@ -165,12 +165,13 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
         line(out, "iterations", &format!("{} of {} failed", count(i.failed), count(i.ran)));
     }
     out.text.push('\n');
-    // the table pads every cell, so its rows begin and end with blanks
-    for row in measures(flow).lines() {
-        let row = row.strip_prefix(' ').unwrap_or(&row).trim_end();
-        writeln!(out.text, "{row}").expect("a String takes all");
+    if !flow.jobs.is_empty() {
+        rows(out, &jobs::table(flow));
     }
-    out.text.push('\n');
+    let measures = measures(flow);
+    if flow.jobs.is_empty() || measures.row_count() > 0 {
+        rows(out, &measures);
+    }
     for failure in &flow.failures {
         line(
             out,
@@ -241,6 +242,18 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
     line(out, "workers' time", &time);
 }
 
+fn rows(out: &mut Page, table: &Table) {
+    // the table pads every cell, so its rows begin and end with blanks
+    for row in table.lines() {
+        let row = row.strip_prefix(' ').unwrap_or(&row).trim_end();
+        writeln!(out.text, "{row}").expect("a String takes all");
+    }
+    out.text.push('\n');
+}
+
+/// What of a job its durations say better one by one.
+const OF_JOBS: [Measure; 3] = [Measure::Iteration, Measure::Lateness, Measure::Observed];
+
 fn measures(flow: &FlowResult) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING);
@@ -280,7 +293,8 @@ fn measures(flow: &FlowResult) -> Table {
     };
     for operation in &flow.operations {
         let name = operation_name(operation);
-        for info in &MEASURES {
+        let shown = |measure: &Measure| flow.jobs.is_empty() || !OF_JOBS.contains(measure);
+        for info in MEASURES.iter().filter(|info| shown(&info.measure)) {
             let d = operation.measures.get(info.name);
             let is_expected = ["service", "wait", "response"].contains(&info.name) && operation.acknowledged > 0;
             if d.is_some() || is_expected {
