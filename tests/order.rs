@@ -263,3 +263,18 @@ fn what_lies_over_stages_of_users_keeps_the_think_time() {
     let result = output.result();
     assert_eq!((result.users(), result.text_of("/flows/0/pace").as_str()), (3, "3 to 3 users in 1s, think time 10ms"));
 }
+
+#[test]
+fn what_would_begin_after_the_runs_duration_never_does_nor_what_waits_for_it() {
+    let flows = [
+        session("first", "users = 1\niterations = 8"),
+        session("then", "users = 1\nafter = \"first\""),
+        session("last", "users = 1\niterations = 5\nafter = \"then\""),
+        session("own", "users = 1\niterations = 5\nafter = \"first\""),
+    ];
+    let output = passes(&sleeps(50), &flows, "duration = \"200ms\"");
+    let result = output.within(SOON).result();
+    let never = |at: u32| result.is_null(&format!("/flows/{at}/began_at_s"));
+    assert_eq!([0, 1, 2, 3].map(never), [false, true, true, false], "{output}");
+    assert_eq!(result.count_of("/flows/3/iterations/ran"), 5, "one with an end of its own goes on beyond");
+}
