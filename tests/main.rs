@@ -5,6 +5,7 @@
 mod harness;
 
 mod addresses;
+mod consume;
 mod counts;
 mod data;
 mod deliveries;

@@ -21,6 +21,7 @@ pub(crate) struct Guest {
     data: Vec<u8>,
     setup: String,
     iterate: String,
+    handle: String,
     teardown: String,
     whole: Option<Vec<u8>>,
 }
@@ -35,6 +36,7 @@ impl Guest {
             data: Vec::new(),
             setup: String::new(),
             iterate: iterate.into(),
+            handle: "(i32.const 0)".into(),
             teardown: String::new(),
             whole: None,
         }
@@ -67,6 +69,14 @@ impl Guest {
         self
     }
 
+    /// The body of a function with `$bytes`, `$records`, `$count` and `$headers` (i32), the places of the batch's parts and how
+    /// many records it has, that leaves how many it handled. `$i`, `$p`, `$r`, `$h` and `$n` (i32) are there to be used. A record
+    /// takes 48 bytes, a header 16.
+    pub(crate) fn handles(mut self, body: &str) -> Self {
+        self.handle = body.into();
+        self
+    }
+
     pub(crate) fn setup(mut self, body: &str) -> Self {
         self.setup += body;
         self
@@ -92,12 +102,16 @@ impl Guest {
     }
 
     /// Opens a topic of the manifest in `setup`, as `$topic`.
-    pub(crate) fn topic(mut self, name: &str) -> Self {
+    pub(crate) fn topic(self, name: &str) -> Self {
+        self.import("kafka", "open-topic", "(param i32 i32 i32 i32 i32) (result i32)").opens(name, "topic")
+    }
+
+    /// The same for another one, under another name.
+    fn opens(mut self, name: &str, global: &str) -> Self {
         let (at, length) = (self.data(name.as_bytes()), name.len());
-        self.import("kafka", "open-topic", "(param i32 i32 i32 i32 i32) (result i32)")
-            .functions("(global $topic (mut i32) (i32.const 0))")
+        self.functions(&format!("(global ${global} (mut i32) (i32.const 0))"))
             .setup(&format!(
-                "(global.set $topic (call $open-topic (i32.const {at}) (i32.const {length}) (i32.const 0) (i32.const 0) (i32.const 0)))"
+                "(global.set ${global} (call $open-topic (i32.const {at}) (i32.const {length}) (i32.const 0) (i32.const 0) (i32.const 0)))"
             ))
     }
 
@@ -110,7 +124,7 @@ impl Guest {
     }
 
     fn wat(&self) -> String {
-        let Guest { imports, functions, setup, iterate, teardown, .. } = self;
+        let Guest { imports, functions, setup, iterate, handle, teardown, .. } = self;
         let top = (DATA + self.data.len()).next_multiple_of(65_536);
         let pages = top / 65_536 + 64;
         let mut bytes = String::with_capacity(self.data.len() * 3);
@@ -133,7 +147,13 @@ impl Guest {
   (func (export "{FLOW}#iterate") (param $first i64) (param $count i32) (result i32)
     (local $i i32) (local $p i32) (local $n i32) (local $l i64)
     {iterate})
-  (func (export "{FLOW}#handle") (param i32 i32 i32 i32 i32 i32) (result i32) (i32.const 0))
+  (func $handle (param $bytes i32) (param $records i32) (param $count i32) (param $headers i32) (result i32)
+    (local $i i32) (local $p i32) (local $r i32) (local $h i32) (local $n i32)
+    {handle})
+  (func (export "{FLOW}#handle") (param $b i32) (param i32) (param $r i32) (param $c i32) (param $h i32) (param i32) (result i32)
+    (call $handle (local.get $b) (local.get $r) (local.get $c) (local.get $h))
+    ;; the batch was put there
+    (global.set $heap (i32.const {top})))
   (func (export "{FLOW}#teardown") {teardown}))"#
         )
     }
@@ -305,6 +325,57 @@ pub(crate) fn reader(columns: u32) -> Guest {
         "(call $flow (i32.const {ANSWER}))
          (global.set $set (call $open-dataset (i32.load (i32.const {ANSWER})) (i32.load offset=4 (i32.const {ANSWER}))))"
     ))
+}
+
+/// Adds a `handle` that sends each record on to the topic `seen` as it came, and does `before` with it first: `$r` is where the
+/// record lies, `$i` its number.
+pub(crate) fn echoes(guest: Guest, before: &str) -> Guest {
+    const LIST: usize = 1 << 20;
+    const HEADERS: usize = 2 << 20;
+    let guest = guest.opens("seen", "seen").functions(
+        "(func $payload (param $payload i32) (param $bytes i32) (param $span i32)
+           (if (i32.ge_s (i32.load offset=4 (local.get $span)) (i32.const 0)) (then
+             (i32.store (local.get $payload) (i32.const 1))
+             (i32.store offset=4 (local.get $payload) (i32.add (local.get $bytes) (i32.load (local.get $span))))
+             (i32.store offset=8 (local.get $payload) (i32.load offset=4 (local.get $span))))))",
+    );
+    guest.handles(&format!(
+        "(loop $all
+           (local.set $r (i32.add (local.get $records) (i32.mul (local.get $i) (i32.const 48))))
+           {before}
+           (local.set $p (i32.add (i32.const {LIST}) (i32.mul (local.get $i) (i32.const {MESSAGE_BYTES}))))
+           (memory.fill (local.get $p) (i32.const 0) (i32.const {MESSAGE_BYTES}))
+           (i32.store (local.get $p) (global.get $seen))
+           (i32.store offset=4 (local.get $p) (i32.const -1))
+           (call $payload (i32.add (local.get $p) (i32.const 8)) (local.get $bytes) (i32.add (local.get $r) (i32.const 24)))
+           (call $payload (i32.add (local.get $p) (i32.const 24)) (local.get $bytes) (i32.add (local.get $r) (i32.const 32)))
+           (i64.store offset=48 (local.get $p) (i64.const -1))
+           (i32.store offset=56 (local.get $p) (local.get $i))
+           (i32.store offset=40 (local.get $p) (i32.add (i32.const {HEADERS})
+             (i32.mul (i32.load offset=40 (local.get $r)) (i32.const {HEADER_BYTES}))))
+           (i32.store offset=44 (local.get $p) (i32.load offset=44 (local.get $r)))
+           (local.set $n (i32.const 0))
+           (block $none (loop $each
+             (br_if $none (i32.ge_u (local.get $n) (i32.load offset=44 (local.get $r))))
+             (local.set $h (i32.add (i32.load offset=40 (local.get $r)) (local.get $n)))
+             (call $header (i32.add (i32.const {HEADERS}) (i32.mul (local.get $h) (i32.const {HEADER_BYTES})))
+               (local.get $bytes) (i32.add (local.get $headers) (i32.mul (local.get $h) (i32.const 16))))
+             (local.set $n (i32.add (local.get $n) (i32.const 1)))
+             (br $each)))
+           (br_if $all (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $count))))
+         (call $produce (i32.const {LIST}) (local.get $count))
+         (local.get $count)"
+    ))
+    .functions(
+        "(func $header (param $to i32) (param $bytes i32) (param $from i32)
+           (memory.fill (local.get $to) (i32.const 0) (i32.const 20))
+           (i32.store (local.get $to) (i32.add (local.get $bytes) (i32.load (local.get $from))))
+           (i32.store offset=4 (local.get $to) (i32.load offset=4 (local.get $from)))
+           (if (i32.ge_s (i32.load offset=12 (local.get $from)) (i32.const 0)) (then
+             (i32.store offset=8 (local.get $to) (i32.const 1))
+             (i32.store offset=12 (local.get $to) (i32.add (local.get $bytes) (i32.load offset=8 (local.get $from))))
+             (i32.store offset=16 (local.get $to) (i32.load offset=12 (local.get $from))))))",
+    )
 }
 
 /// What [`producer`] writes into a value.

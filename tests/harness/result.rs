@@ -112,6 +112,11 @@ impl RunResult {
         self.at(pointer).is_null()
     }
 
+    /// Any list, by its JSON pointer.
+    pub(crate) fn list_of(&self, pointer: &str) -> &[Value] {
+        self.list(pointer)
+    }
+
     /// Any text, by its JSON pointer.
     pub(crate) fn text_of(&self, pointer: &str) -> String {
         self.text(pointer)

@@ -87,8 +87,9 @@ pub(super) fn check(arguments: &Arguments) -> Result<u8, Failure> {
 fn reached(arguments: &Arguments, plan: &Plan, topics: &[Topic]) -> Result<(Reach, Cluster), Failure> {
     let reach = arguments.cluster.way_to_named(plan)?;
     let settings = cluster::settings_by_flow(plan);
-    let groups = &arguments.group;
-    let checks = Checks { reach: &reach, settings: &settings, topics, groups, create: false, embedded: false };
+    let mut groups = plan.groups();
+    groups.extend(arguments.group.iter().filter(|group| !plan.groups().contains(group)).cloned());
+    let checks = Checks { reach: &reach, settings: &settings, topics, groups: &groups, create: false, embedded: false };
     let cluster = preflight(&checks)?;
     Ok((reach, cluster))
 }

@@ -87,6 +87,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         compiled,
         cluster: &cluster,
         reach: &reach,
+        embedded: embedded.is_some(),
         run_id,
         processors: machine.usable_threads(),
         interrupts: &signals::count,
@@ -124,7 +125,7 @@ fn reached(arguments: &Arguments, plan: &Plan) -> Result<(Way, Cluster), Failure
         reach: &way.reach,
         settings: &settings,
         topics: &plan.topics,
-        groups: &[],
+        groups: &plan.groups(),
         create: true,
         embedded: way.embedded.is_some(),
     })?;

@@ -147,6 +147,13 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Empties it, and keeps its room.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.records.clear();
+        self.headers.clear();
+    }
+
     /// Copies bytes into the batch.
     pub fn put(&mut self, bytes: Option<&[u8]>) -> Span {
         let start = self.bytes.len() as u32;

@@ -1,9 +1,11 @@
 //! One instance of a component: one worker's, on that worker's thread.
 
+use std::sync::Arc;
+
 use wasmtime::component::TypedFunc;
 use wasmtime::{Store, StoreContextMut, Trap, UpdateDeadline, WasmBacktrace};
 
-use super::contract::{CONTRACT_VERSION, PACKAGE};
+use super::contract::{Batch, CONTRACT_VERSION, PACKAGE};
 use super::engine::Compiled;
 use super::error::{GuestError, clip};
 use super::host::{Host, Identity};
@@ -72,10 +74,10 @@ pub struct Spent {
     pub guest_cpu_ns: u64,
 }
 
-/// What an `iterate` that returned answers.
+/// What an `iterate`, or a `handle`, that returned answers.
 #[derive(Debug)]
 pub struct Answer {
-    /// How many iterations it ran.
+    /// How many iterations it ran, or records it handled.
     pub ran: u32,
     /// Which of them it says failed, by their place in the call.
     pub failed: Vec<usize>,
@@ -88,6 +90,7 @@ pub struct Instance<H: Host + 'static> {
     store: Store<State<H>>,
     setup: TypedFunc<(), ()>,
     iterate: TypedFunc<(u64, u32), (u32,)>,
+    handle: TypedFunc<(Arc<Batch>,), (u32,)>,
     teardown: TypedFunc<(), ()>,
     limits: GuestLimits,
 }
@@ -133,11 +136,13 @@ impl<H: Host + 'static> Compiled<H> {
                 .get_export_index(&mut store, Some(&exports), name)
                 .ok_or_else(|| missing(format!("`{name}` is not exported")))
         };
-        let (setup, iterate, teardown) = (index("setup")?, index("iterate")?, index("teardown")?);
+        let (setup, teardown) = (index("setup")?, index("teardown")?);
+        let (iterate, handle) = (index("iterate")?, index("handle")?);
         let wrong = |error: wasmtime::Error| missing(format!("{error:#}"));
         Ok(Instance {
             setup: instance.get_typed_func(&mut store, setup).map_err(wrong)?,
             iterate: instance.get_typed_func(&mut store, iterate).map_err(wrong)?,
+            handle: instance.get_typed_func(&mut store, handle).map_err(wrong)?,
             teardown: instance.get_typed_func(&mut store, teardown).map_err(wrong)?,
             store,
             limits,
@@ -164,6 +169,20 @@ impl<H: Host + 'static> Instance<H> {
     pub fn iterate(&mut self, first: u64, count: u32) -> (Result<Answer, GuestError>, Spent) {
         let iterate = self.iterate;
         let result = self.call(count as usize, 1, |store| iterate.call(store, (first, count)));
+        self.answer(result, count)
+    }
+
+    /// Calls the guest's `handle`, for all records of the batch.
+    ///
+    /// # Errors
+    /// As for `iterate`.
+    pub fn handle(&mut self, records: &Arc<Batch>) -> (Result<Answer, GuestError>, Spent) {
+        let (handle, count) = (self.handle, records.records.len() as u32);
+        let result = self.call(count as usize, 1, |store| handle.call(store, (records.clone(),)));
+        self.answer(result, count)
+    }
+
+    fn answer(&mut self, result: Result<(u32,), GuestError>, count: u32) -> (Result<Answer, GuestError>, Spent) {
         let state = self.store.data_mut();
         let spent = Spent { guest_cpu_ns: state.account.guest_ns() };
         let answer = result.map(|(ran,)| Answer {

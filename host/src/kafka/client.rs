@@ -107,7 +107,7 @@ impl Client {
     /// What the client really holds, secrets masked.
     pub fn settings(&self) -> ClientSettings {
         // SAFETY: the handle is live.
-        unsafe { held(self.rk) }
+        unsafe { held(self.rk, crate::plan::for_producers) }
     }
 
     /// Messages that are in the queue or on their way, and reports that nobody has taken yet.

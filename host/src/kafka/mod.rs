@@ -1,7 +1,7 @@
 //! Everything that speaks Kafka: addresses, settings, who we are to the brokers, the checks before a run, the embedded
 //! broker, and the clients.
 //!
-//! The message path (`client`, `lane`, `reports`) is on librdkafka's C interface. The checks before a load (`preflight`) ask
+//! The message path (`client`, `lane`, `reports`, `consumer`) is on librdkafka's C interface. The checks before a load (`preflight`) ask
 //! on connections of their own (`connection`), once, so that they can say why there is no answer.
 
 mod addresses;
@@ -10,6 +10,7 @@ mod broker_version;
 mod client;
 mod complaints;
 mod connection;
+mod consumer;
 mod deliver;
 mod embedded;
 mod errors;
@@ -27,6 +28,7 @@ mod wire;
 pub use addresses::{Address, AddressError, Addresses};
 pub use client::{Client, ClientSetup};
 pub use connection::BrokerError;
+pub use consumer::{Arrived, ConsumeError, Consumer, ConsumerSetup, Group, Partition};
 pub use deliver::{Acknowledgement, Delivery};
 pub use embedded::Embedded;
 pub use errors::{Code, ENDING, NO_ANSWER};

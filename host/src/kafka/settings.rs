@@ -70,19 +70,20 @@ impl Drop for Conf {
     }
 }
 
-/// What a client holds, its topics' settings included: every one that is not empty, secrets masked, by the names that
-/// Kafka's users know.
+/// What a client holds, its topics' settings included: every one that is not empty and `is_its`, secrets masked, by the names
+/// that Kafka's users know.
 ///
 /// # Safety
 /// `rk` is live.
-pub(super) unsafe fn held(rk: *mut rd::rd_kafka_t) -> ClientSettings {
+pub(super) unsafe fn held(rk: *mut rd::rd_kafka_t, is_its: fn(&str) -> bool) -> ClientSettings {
     let (mut count, mut topic_count) = (0, 0);
     // SAFETY: the client's configuration lives as long as the client, and the topics' is a copy that is freed here; a
     // dump is `count` strings, names and values in turn.
     unsafe {
-        let mut settings = take_dump(rd::rd_kafka_conf_dump(rd::rd_kafka_conf(rk) as *mut _, &mut count), count);
+        let mut settings =
+            take_dump(rd::rd_kafka_conf_dump(rd::rd_kafka_conf(rk) as *mut _, &mut count), count, is_its);
         let topic_conf = rd::rd_kafka_default_topic_conf_dup(rk);
-        settings.extend(take_dump(rd::rd_kafka_topic_conf_dump(topic_conf, &mut topic_count), topic_count));
+        settings.extend(take_dump(rd::rd_kafka_topic_conf_dump(topic_conf, &mut topic_count), topic_count, is_its));
         rd::rd_kafka_topic_conf_destroy(topic_conf);
         settings
     }
@@ -90,14 +91,12 @@ pub(super) unsafe fn held(rk: *mut rd::rd_kafka_t) -> ClientSettings {
 
 /// # Safety
 /// `pairs` is a dump of `count` strings.
-unsafe fn take_dump(pairs: *mut *const c_char, count: usize) -> ClientSettings {
+unsafe fn take_dump(pairs: *mut *const c_char, count: usize, is_its: fn(&str) -> bool) -> ClientSettings {
     // SAFETY: as the caller says.
     let text = |at: usize| unsafe { owned(*pairs.add(at)) };
     let all = (0..count / 2).map(|at| (text(2 * at), text(2 * at + 1)));
     let is_pointer = |name: &str| name.ends_with("_cb") || name == "opaque";
-    let told = all.filter(|(name, value)| {
-        !value.is_empty() && value != "inherit" && crate::plan::for_producers(name) && !is_pointer(name)
-    });
+    let told = all.filter(|(name, value)| !value.is_empty() && value != "inherit" && is_its(name) && !is_pointer(name));
     let mask = |(name, value): (String, String)| {
         let value = if crate::plan::is_secret(&name) { "…".into() } else { value };
         (KNOWN_AS.iter().find(|(own, _)| *own == name).map_or(name, |(_, known)| (*known).into()), value)

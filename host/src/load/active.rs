@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::flow::FlowRun;
 use super::gate::Gate;
 use super::later::Delayed;
-use crate::kafka::{Client, Wire};
+use crate::kafka::{Client, ClientSettings, Wire};
 use crate::plan::After;
 
 /// So many workers take a while to wake for the start: each so long.
@@ -34,6 +34,8 @@ pub(super) struct ActiveFlow {
     pub(super) ends_run: bool,
     pub(super) clients: Vec<Arc<Client>>,
     pub(super) wire: Arc<Wire>,
+    /// What its consumers hold; empty for other kinds of flow.
+    pub(super) consumer_settings: ClientSettings,
     pub(super) later: JoinHandle<()>,
     pub(super) later_sender: Option<Sender<Delayed>>,
 }
@@ -61,7 +63,7 @@ impl ActiveFlow {
 
     /// Its last worker has returned; what it sent may still be on its way.
     pub(super) fn has_ended(&self) -> bool {
-        self.workers.is_empty()
+        self.workers.iter().all(JoinHandle::is_finished)
     }
 
     /// Nothing is waiting, queued or on its way.

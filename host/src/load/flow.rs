@@ -1,13 +1,16 @@
 //! One flow of a run: its schedule, its window, and what its workers share.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::consume::Readers;
 use super::draws::{hash, mix};
 use super::ramp::Ramp;
 use super::recorders::Recorders;
 use super::schedule::Schedule;
 use super::shared::Texts;
+use super::stop::Stop;
 use super::turns::{Instants, Turns};
 use crate::plan::{Arrivals, End, FlowKind, Session, WarmUp};
 
@@ -19,7 +22,7 @@ const CATCH_UP_NS: u64 = 2_000_000_000;
 pub(super) struct FlowRun {
     pub(super) index: usize,
     pub(super) name: String,
-    /// A stream's threads, a session's users.
+    /// A stream's threads, a session's users, a group's members.
     pub(super) workers: u32,
     pub(super) schedule: Schedule,
     /// When it began; `u64::MAX` until that is known.
@@ -34,6 +37,8 @@ pub(super) struct FlowRun {
     pub(super) turns: Option<Turns>,
     /// A session's: where its users record. A stream's threads have recorders of their own.
     pub(super) recorders: Option<Recorders>,
+    /// A consume flow's: what its workers share.
+    pub(super) readers: Option<Arc<Readers>>,
     pub(super) end: End,
     warm_up: WarmUp,
     /// When the window began; `u64::MAX` until it is known.
@@ -51,7 +56,7 @@ impl FlowRun {
     pub(super) fn new(index: usize, name: &str, kind: &FlowKind, end: &End, warm_up: WarmUp, seed: u64) -> Self {
         let schedule = Schedule::new(kind.pace());
         let turns = match kind {
-            FlowKind::Stream(_) => None,
+            FlowKind::Stream(_) | FlowKind::Consume(_) => None,
             FlowKind::Session(Session { arrivals: Arrivals::Open { poisson: true, .. }, .. }) => {
                 Some(Turns::new(Instants::poisson(mix(seed, &[hash(name), hash("arrivals")]))))
             }
@@ -80,6 +85,7 @@ impl FlowRun {
             ramp,
             turns,
             recorders: None,
+            readers: None,
             end: end.clone(),
             warm_up,
             window_start_ns: AtomicU64::new(window_start_ns),
@@ -130,10 +136,22 @@ impl FlowRun {
         self.schedule.count_within(until_ns.saturating_sub(self.began_ns()))
     }
 
-    /// Whether what is sent has a time that it counts from: its iteration's, or in a session that of its call.
+    /// Whether what is sent has a time that it counts from: its iteration's, in a session that of its call, and in a consume
+    /// flow the arrival of the record that it answers.
     #[inline]
     pub(super) fn is_timed(&self) -> bool {
-        self.turns.is_some() || self.schedule.is_paced()
+        self.turns.is_some() || self.readers.is_some() || self.schedule.is_paced()
+    }
+
+    /// Whether its workers are to begin nothing more: consumers go on until the others are through.
+    #[inline]
+    pub(super) fn is_told_to_stop(&self, stop: &Stop) -> bool {
+        if self.readers.is_some() { stop.is_closing() } else { stop.is_ending() }
+    }
+
+    /// Whether it ends by itself: a consume flow beside others does not.
+    pub(super) fn ends_by_itself(&self) -> bool {
+        self.readers.is_none() || self.end != End::default()
     }
 
     /// Whether an iteration is left out of the figures; `at_ns` is its intended time, or now in an unpaced flow.

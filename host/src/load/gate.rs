@@ -43,6 +43,14 @@ impl Gate {
         }
     }
 
+    /// Waits no longer than this to be told; answers whether it is known when the flow begins, or that it never does.
+    pub(super) fn is_decided_within(&self, at_most: Duration) -> bool {
+        let known = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = |state: &mut State| *state == State::Waiting;
+        let waited = self.changed.wait_timeout_while(known, at_most, waits);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 != State::Waiting
+    }
+
     /// Waits for the start; answers false where there is none, as the run ends before, or `leaves` says so. The calling
     /// thread is enlisted with `stop`, which wakes it.
     pub(super) fn wait(&self, stop: &Stop, leaves: impl Fn() -> bool) -> bool {

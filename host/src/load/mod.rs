@@ -1,6 +1,7 @@
 //! Drives a run: when iterations are due, the workers that run them, and the phases from set-up to drain.
 
 mod active;
+mod consume;
 mod counters;
 mod data;
 mod draws;
@@ -25,6 +26,7 @@ mod watch;
 mod worker;
 mod worker_host;
 
+pub use consume::{ReaderRecord, ReadersRecord};
 pub use counters::{CheckFigures, CounterFigures};
 pub use data::DataFigures;
 pub use log::LogLine;

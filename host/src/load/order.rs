@@ -36,7 +36,8 @@ impl Order {
         if flows.iter().any(|live| live.ends_run && live.has_ended() && !live.never_began) {
             self.run_is_ended = true;
             flows.iter_mut().for_each(ActiveFlow::send_away);
-            flows.iter().filter(|live| !live.has_ended()).for_each(|live| live.flow.end_by(now_ns));
+            let left = flows.iter().filter(|live| live.flow.ends_by_itself() && !live.has_ended());
+            left.for_each(|live| live.flow.end_by(now_ns));
             return stop.wake();
         }
         if self.warm_up_over_ns.is_none() && is_warm(flows, now_ns) {
@@ -78,7 +79,7 @@ impl Order {
 
 /// Every flow that has a warm-up by count has begun to measure, or ended.
 fn is_warm(flows: &[ActiveFlow], now_ns: u64) -> bool {
-    let has_warm_up = |live: &&ActiveFlow| live.flow.has_warm_up();
+    let has_warm_up = |live: &&ActiveFlow| live.flow.has_warm_up() && live.flow.ends_by_itself();
     let is_warm =
         |live: &ActiveFlow| live.has_ended() || live.flow.window_start_ns().is_some_and(|start| start <= now_ns);
     flows.iter().filter(has_warm_up).all(is_warm)

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::consume::ReadersRecord;
 use super::counters::{CheckFigures, CounterFigures};
 use super::data::DataFigures;
 use super::operations::Operation;
@@ -55,10 +56,14 @@ pub struct FlowRecord {
     pub totals: FlowTotals,
     /// What went over the network.
     pub wire: WireFigures,
-    /// What its clients hold.
+    /// What its producers hold.
     pub client_settings: ClientSettings,
     /// When it began, in nanoseconds since the load's start; none if it never did.
     pub began_ns: Option<u64>,
+    /// What its consumers hold; empty for other kinds of flow.
+    pub consumer_settings: ClientSettings,
+    /// What came of its consumers.
+    pub readers: Option<ReadersRecord>,
     /// When the window began, in nanoseconds since the load's start; none if nothing was measured.
     pub window_start_ns: Option<u64>,
     /// When the schedule ended by plan, likewise.

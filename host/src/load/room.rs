@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::guest::WORKER_STACK_BYTES;
 use crate::measure::{Limit, Machine, Room};
-use crate::plan::{Plan, format_bytes};
+use crate::plan::{FlowKind, Plan, format_bytes};
 
 /// Fewer workers than this fit everywhere.
 const FEW: u64 = 100;
@@ -36,7 +36,11 @@ pub struct NoRoom {
 /// The first limit that is in the way.
 pub fn check_room(plan: &Plan, machine: &Machine) -> Result<(), NoRoom> {
     let workers: u64 = plan.flows.iter().map(|flow| u64::from(flow.kind.workers())).sum();
-    let clients: u64 = plan.flows.iter().map(|flow| u64::from(flow.kind.clients())).sum();
+    let clients_of = |kind: &FlowKind| match kind {
+        FlowKind::Consume(consume) => u64::from(kind.clients()) + u64::from(consume.workers),
+        kind => u64::from(kind.clients()),
+    };
+    let clients: u64 = plan.flows.iter().map(|flow| clients_of(&flow.kind)).sum();
     if workers < FEW { Ok(()) } else { check(workers, clients, &Room::read(), machine) }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use super::active::{ActiveFlow, time_to_wake};
+use super::consume::{Reader, Readers};
 use super::counters::Registry;
 use super::data::Data;
 use super::flow::FlowRun;
@@ -26,9 +27,12 @@ use super::worker::{Rounds, Worker};
 use super::worker_host::WorkerHost;
 use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
-use crate::kafka::{Client, ClientError, ClientSettings, ClientSetup, Cluster, Lane, Reach, Wire};
+use crate::kafka::{
+    Client, ClientError, ClientSettings, ClientSetup, Cluster, ConsumeError, Consumer, ConsumerSetup, Group, Lane,
+    Reach, Wire,
+};
 use crate::measure::{Busy, Collector, FlowTotals, RunClock, Sample, process_cpu_ns};
-use crate::plan::{FlowKind, Plan, WarmUp, for_producers};
+use crate::plan::{Consume, FlowKind, Plan, WarmUp, for_consumers, for_producers};
 
 /// A set-up that takes longer is told of, again and again.
 const LONG_SETUP: Duration = Duration::from_secs(2);
@@ -36,6 +40,11 @@ const LONG_SETUP: Duration = Duration::from_secs(2);
 /// How old a client's picture of its topics may get, where nobody says: partitions that are added are used within seconds.
 /// librdkafka's default, and Java's, is five minutes.
 const METADATA_REFRESH_MS: &str = "3000";
+
+/// What consumers get on the embedded broker, where nobody says otherwise. It answers a fetch that finds nothing after the whole
+/// wait, whatever comes meanwhile; and when a member joins later than others, it waits for nearly the session timeout.
+const ON_EMBEDDED: [(&str, &str); 3] =
+    [("fetch.wait.max.ms", "1"), ("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")];
 
 /// What a run is made of.
 pub struct Running<'a> {
@@ -47,6 +56,8 @@ pub struct Running<'a> {
     pub cluster: &'a Cluster,
     /// The way to the brokers.
     pub reach: &'a Reach,
+    /// Whether the broker is khost's own.
+    pub embedded: bool,
     /// Differs in every run.
     pub run_id: u64,
     /// Processors that khost may use.
@@ -65,6 +76,14 @@ pub enum RunError {
         flow: String,
         /// What the guest did.
         error: GuestError,
+    },
+    /// A consumer can't read.
+    #[error("flow `{flow}`: {error}")]
+    Consumer {
+        /// Which flow.
+        flow: String,
+        /// What is in the way.
+        error: ConsumeError,
     },
     /// A bug of khost's.
     #[error("a worker's thread ended while it was set up")]
@@ -87,7 +106,10 @@ impl RunError {
             RunError::Setup { .. } => {
                 Some("mend the scenario, or the parameter or topic that it asks for; --dry-run shows what it gets")
             }
-            RunError::Client(_) => Some("correct the setting in [kafka], [flows.NAME.kafka] or -X"),
+            RunError::Client(_) | RunError::Consumer { error: ConsumeError::Client(_), .. } => {
+                Some("correct the setting in [kafka], [flows.NAME.kafka] or -X")
+            }
+            RunError::Consumer { .. } => Some("khost check says whether the topics and the group are fit to be read"),
             RunError::Thread(_) => {
                 Some("lower threads or users, or raise the limit of processes and threads (ulimit -u)")
             }
@@ -181,6 +203,8 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
             wire: live.wire.figures(),
             client_settings: live.clients[0].settings(),
             began_ns,
+            consumer_settings: live.consumer_settings,
+            readers: flow.readers.as_ref().map(|readers| readers.record()),
             window_start_ns: live.flow.window_start_ns(),
             end_ns: live.flow.end_ns(),
             missed: live.flow.missed.load(Relaxed) + left_behind,
@@ -236,17 +260,16 @@ fn start_flow(
         let clock = shared.clock.clone();
         flow.recorders = Some(Recorders::new(index, session.users, running.processors, clock, samples));
     }
+    if let FlowKind::Consume(consume) = &planned.kind {
+        let topics = consume.topics.iter().map(|at| (*at, plan.topics[*at].name.clone()));
+        let group = Group::new(&consume.group, consume.from, consume.workers, topics, &partitions(running.cluster));
+        flow.readers = Some(Arc::new(Readers::new(group, consume.workers)));
+    }
     let flow = Arc::new(flow);
-    let mut settings = ClientSettings::from([
-        ("client.id".into(), format!("khost-{}", planned.name)),
-        ("topic.metadata.refresh.interval.ms".into(), METADATA_REFRESH_MS.into()),
-    ]);
-    let for_all = running.reach.client_settings().iter().filter(|(name, _)| for_producers(name));
-    settings.extend(for_all.map(|(name, value)| (name.clone(), value.clone())));
-    settings.extend(planned.kafka.clone());
+    let settings = client_settings(running, index, for_producers);
     let topics: Vec<_> =
         plan.topics.iter().enumerate().filter(|(_, t)| t.produce).map(|(at, t)| (at, t.name.clone())).collect();
-    let partitions: Vec<u32> = running.cluster.topics.iter().map(|topic| topic.partitions).collect();
+    let partitions = partitions(running.cluster);
     let wire = Arc::new(Wire::default());
     let mut clients = Vec::new();
     for _ in 0..planned.kind.clients() {
@@ -275,6 +298,49 @@ fn start_flow(
         wire,
         later,
         later_sender: Some(later_sender),
+        consumer_settings: ClientSettings::new(),
+    })
+}
+
+/// What a flow's clients of one kind are made of.
+fn client_settings(running: &Running<'_>, index: usize, is_its: fn(&str) -> bool) -> ClientSettings {
+    let planned = &running.plan.flows[index];
+    let mut settings = ClientSettings::from([
+        ("client.id".into(), format!("khost-{}", planned.name)),
+        ("topic.metadata.refresh.interval.ms".into(), METADATA_REFRESH_MS.into()),
+    ]);
+    let given = running.reach.client_settings().iter().chain(&planned.kafka).filter(|(name, _)| is_its(name));
+    settings.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+    settings
+}
+
+fn partitions(cluster: &Cluster) -> Vec<u32> {
+    cluster.topics.iter().map(|topic| topic.partitions).collect()
+}
+
+fn new_consumer(
+    running: &Running<'_>,
+    live: &ActiveFlow,
+    consume: &Consume,
+    member: u32,
+    clock: RunClock,
+) -> Result<Consumer, ConsumeError> {
+    let mut settings = client_settings(running, live.flow.index, for_consumers);
+    if running.embedded {
+        let classic = settings.get("group.protocol").is_none_or(|protocol| protocol != "consumer");
+        for (name, value) in ON_EMBEDDED.into_iter().filter(|(name, _)| classic || name.starts_with("fetch.")) {
+            settings.entry(name.into()).or_insert_with(|| value.into());
+        }
+    }
+    let readers = live.flow.readers.as_ref().expect("a consume flow has them");
+    Consumer::new(ConsumerSetup {
+        reach: running.reach,
+        settings,
+        group: readers.group.clone(),
+        member: member as usize,
+        most: consume.max_records as usize,
+        clock,
+        wire: live.wire.clone(),
     })
 }
 
@@ -282,7 +348,13 @@ fn needs_key(cluster: &Cluster) -> Vec<bool> {
     cluster.topics.iter().map(|topic| topic.is_compacted()).collect()
 }
 
-type Ready = (String, Result<(), GuestError>);
+type Ready = (String, Result<(), NotReady>);
+
+/// Why a worker is not ready for the load.
+enum NotReady {
+    Guest(GuestError),
+    Consumer(ConsumeError),
+}
 
 fn start_workers(
     running: &Running<'_>,
@@ -323,6 +395,14 @@ fn start_workers(
             FlowKind::Session(session) => {
                 (Lane::small(client, needs_key), Box::new(User::new(&live.flow, session, number, plan.seed)))
             }
+            FlowKind::Consume(consume) => {
+                let consumer = new_consumer(running, live, consume, number, shared.clock.clone())
+                    .map_err(|error| RunError::Consumer { flow: live.flow.name.clone(), error })?;
+                live.consumer_settings = consumer.settings();
+                let readers = live.flow.readers.as_ref().expect("a consume flow has them");
+                let reader = Reader::new(readers, consumer, consume, plan.limits.memory_bytes);
+                (Lane::new(client, needs_key), Box::new(reader))
+            }
         };
         let later = live.later_sender.clone().expect("it is dropped once all workers have one");
         let host = WorkerHost::new(
@@ -340,7 +420,12 @@ fn start_workers(
             .name(format!("{}-{number}", live.flow.name))
             .spawn(move || {
                 worker.shared.stop.enlist();
-                let (instance, answer) = match worker.set_up(host) {
+                let set_up = worker.set_up(host).map_err(NotReady::Guest);
+                let set_up = set_up.and_then(|instance| {
+                    rounds.prepare(&worker).map_err(NotReady::Consumer)?;
+                    Ok(instance)
+                });
+                let (instance, answer) = match set_up {
                     Ok(instance) => (Some(instance), Ok(())),
                     Err(error) => (None, Err(error)),
                 };
@@ -369,12 +454,17 @@ fn await_readiness(
     while waiting > 0 {
         if told.elapsed() >= LONG_SETUP {
             told = Instant::now();
-            observer.say(&format!("setting up: {} of {workers} workers are ready", workers - waiting));
+            let joins = running.plan.flows.iter().any(|flow| matches!(flow.kind, FlowKind::Consume(_)));
+            let joins = if joins { "; consumers wait until their group has dealt out the partitions" } else { "" };
+            observer.say(&format!("setting up: {} of {workers} workers are ready{joins}", workers - waiting));
         }
         match readiness.recv_timeout(LOOK) {
             Ok((flow, Err(error))) => {
                 log_lines.try_iter().for_each(|line| observer.log(&line));
-                return Err(RunError::Setup { flow, error });
+                return Err(match error {
+                    NotReady::Guest(error) => RunError::Setup { flow, error },
+                    NotReady::Consumer(error) => RunError::Consumer { flow, error },
+                });
             }
             Ok((_, Ok(()))) => waiting -= 1,
             Err(RecvTimeoutError::Timeout) if (running.interrupts)() > 0 => return Err(RunError::Interrupted),

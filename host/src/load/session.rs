@@ -150,7 +150,7 @@ impl Rounds for User {
         host.now.idle_ns += worker.shared.clock.now_ns() - now_ns;
     }
 
-    fn returned(&mut self, worker: &Worker, call: Returned, host: &mut WorkerHost) {
+    fn returned(&mut self, worker: &Worker, call: Returned<'_>, host: &mut WorkerHost) {
         let (Some(turn), Some(began_ns)) = (self.turn.take(), self.began_ns.take()) else { return };
         let now_ns = worker.shared.clock.now_ns();
         match call {
@@ -180,7 +180,7 @@ impl Rounds for User {
     }
 
     /// An iteration that was due, and that this user had taken and not begun.
-    fn leave(&mut self, worker: &Worker, _done: &Done) {
+    fn leave(&mut self, worker: &Worker, _done: &Done, _host: Option<&WorkerHost>) {
         let now_ns = worker.shared.clock.now_ns();
         let left = self.turn.take().filter(|turn| turn.due_ns <= now_ns && self.began_ns.is_none());
         worker.flow.missed.fetch_add(u64::from(left.is_some()), Relaxed);

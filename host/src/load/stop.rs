@@ -16,9 +16,11 @@ pub enum Ended {
 
 const RUNNING: u8 = 0;
 const ENDING: u8 = 1;
-const OVER: u8 = 2;
+const CLOSING: u8 = 2;
+const OVER: u8 = 3;
 
-/// Shared by all of a run. It only moves forward: running, ending (nothing new begins), over (nothing waits any more).
+/// Shared by all of a run. It only moves forward: running, ending (nothing new begins), closing (consumers
+/// stop, too), over (nothing waits any more).
 #[derive(Debug, Default)]
 pub struct Stop {
     state: AtomicU8,
@@ -38,6 +40,13 @@ impl Stop {
     pub fn end_because(&self, why: Ended) {
         self.why.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
         self.end();
+    }
+
+    /// Consumers stop: what the run has sent is through.
+    pub fn close(&self) {
+        if self.state.fetch_max(CLOSING, Ordering::AcqRel) < CLOSING {
+            self.wake();
+        }
     }
 
     /// Nothing waits from now on, whatever is still open.
@@ -80,6 +89,12 @@ impl Stop {
         self.state.load(Ordering::Acquire) != RUNNING
     }
 
+    /// Whether consumers are to stop.
+    #[inline]
+    pub fn is_closing(&self) -> bool {
+        self.state.load(Ordering::Acquire) >= CLOSING
+    }
+
     /// Whether nothing may wait.
     #[inline]
     pub fn is_over(&self) -> bool {
@@ -120,7 +135,9 @@ mod tests {
         assert!(!stop.is_ending());
         stop.end_because(Ended::Interrupted);
         stop.end_because(Ended::Failed("later".into()));
-        assert!(stop.is_ending() && !stop.is_over());
+        assert!(stop.is_ending() && !stop.is_closing());
+        stop.close();
+        assert!(stop.is_ending() && stop.is_closing() && !stop.is_over());
         stop.give_up();
         stop.end();
         assert!(stop.is_over());

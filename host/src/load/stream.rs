@@ -111,11 +111,11 @@ impl Rounds for StreamRounds {
         host.now.idle_ns += worker.shared.clock.now_ns() - now_ns;
     }
 
-    fn returned(&mut self, _worker: &Worker, _call: Returned, _host: &mut WorkerHost) {}
+    fn returned(&mut self, _worker: &Worker, _call: Returned<'_>, _host: &mut WorkerHost) {}
 
     /// Iterations that were due before the end, or before an early end, and never began. A worker whose guest has
     /// nothing left to do, or that has sent its share of messages, leaves none behind.
-    fn leave(&mut self, worker: &Worker, done: &Done) {
+    fn leave(&mut self, worker: &Worker, done: &Done, _host: Option<&WorkerHost>) {
         let flow = &worker.flow;
         let sent_all = self.messages_share.is_some_and(|share| done.measured_messages >= share);
         if !flow.schedule.is_paced() || sent_all || flow.exhausted.load(Relaxed) {

@@ -34,8 +34,8 @@ pub struct Progress {
     pub elapsed: Duration,
     /// Whether the load is over and khost waits for what is on its way.
     pub draining: bool,
-    /// Whether users go round, so that iterations are worth telling.
-    pub users: bool,
+    /// What is worth telling of what ran: iterations where users go round, records where there are only consumers.
+    pub rounds: Option<&'static str>,
     /// What was counted so far.
     pub live: Live,
     /// How much of it is done, from 0 to 1, as far as that can be said.
@@ -58,10 +58,11 @@ pub(super) struct Watch<'a, 'o> {
 }
 
 impl Watch<'_, '_> {
-    /// Until all flows that end by themselves have ended; answers when the drain is over at the latest.
+    /// Until all flows that end by themselves have ended; answers when the drain is over at the latest. Consumers beside them
+    /// go on; those with an end of their own are waited for, unless the run is ending.
     pub(super) fn load(&mut self) -> Instant {
         let mut over_by: Option<Instant> = None;
-        while !self.flows.iter().all(ActiveFlow::has_ended) {
+        while self.flows.iter().any(|live| self.is_awaited(live)) {
             self.look(false);
             self.flows.iter_mut().for_each(ActiveFlow::join_finished);
             self.order.keep(self.flows, self.shared.clock.now_ns(), &self.shared.stop);
@@ -80,25 +81,35 @@ impl Watch<'_, '_> {
         over_by.unwrap_or_else(|| Instant::now() + self.running.plan.run.drain)
     }
 
-    /// Every flow that is left ends by time, and is past it and the time to catch up.
+    fn is_awaited(&self, live: &ActiveFlow) -> bool {
+        let is_reader = live.flow.readers.is_some();
+        let ends = if is_reader { live.flow.ends_by_itself() && !self.shared.stop.is_ending() } else { true };
+        ends && !live.has_ended()
+    }
+
+    /// Every flow that is left ends by time, and is past it and the time to catch up. Consumers beside others don't count.
     fn is_past_the_end(&self) -> bool {
         let now_ns = self.shared.clock.now_ns();
-        let mut left = self.flows.iter().filter(|live| !live.has_ended());
+        let mut left = self.flows.iter().filter(|live| live.flow.ends_by_itself() && !live.has_ended());
         left.all(|live| live.flow.catch_up_until_ns().is_some_and(|until| now_ns > until))
     }
 
     /// Until nothing is outstanding, or the time is up: then what is left is given up, and so reported. A signal in
-    /// the drain gives it up.
+    /// the drain gives it up. Consumers stop when the others are through.
     pub(super) fn drain(&mut self, by: Instant) {
         self.shared.stop.end();
         let before = (self.running.interrupts)();
-        while !self.flows.iter().all(ActiveFlow::is_quiet) {
+        self.until(by, before, |watch| {
+            watch.flows.iter().filter(|live| live.flow.readers.is_none()).all(ActiveFlow::is_quiet)
+        });
+        self.shared.stop.close();
+        self.until(by, before, |watch| watch.flows.iter().all(ActiveFlow::has_ended));
+        // those that were given up leave their groups, which takes a second at most
+        while !self.flows.iter().all(ActiveFlow::has_ended) {
             self.look(true);
-            if Instant::now() >= by || (self.running.interrupts)() > before || self.shared.stop.is_over() {
-                self.shared.stop.give_up();
-                break;
-            }
         }
+        self.flows.iter_mut().for_each(ActiveFlow::join_finished);
+        self.until(by, before, |watch| watch.flows.iter().all(ActiveFlow::is_quiet));
         // delayed messages that are being handed over are soon through: nothing waits any more
         while !self.flows.iter().all(|live| live.later.is_finished()) {
             self.look(true);
@@ -108,6 +119,16 @@ impl Watch<'_, '_> {
                 client.give_up();
             }
         });
+    }
+
+    /// Looks around until `is_done`; gives up when the time is up, or somebody asks for it after `before` interrupts.
+    fn until(&mut self, by: Instant, before: usize, is_done: impl Fn(&Self) -> bool) {
+        while !is_done(self) && !self.shared.stop.is_over() {
+            self.look(true);
+            if Instant::now() >= by || (self.running.interrupts)() > before {
+                self.shared.stop.give_up();
+            }
+        }
     }
 
     /// Waits a moment; prints, and heeds signals.
@@ -136,8 +157,10 @@ impl Watch<'_, '_> {
             self.told = Instant::now();
             self.flows.iter().filter_map(|live| live.flow.recorders.as_ref()).for_each(|recorders| recorders.tick());
             let live = self.collector.look(self.shared.clock.now_us());
+            let all_read = self.flows.iter().all(|live| live.flow.readers.is_some());
             let users = self.flows.iter().any(|live| live.flow.turns.is_some());
-            let progress = Progress { elapsed: self.began.elapsed(), draining, users, share: self.share(&live), live };
+            let rounds = if all_read { Some("records") } else { users.then_some("iterations") };
+            let progress = Progress { elapsed: self.began.elapsed(), draining, rounds, share: self.share(&live), live };
             self.observer.progress(&progress);
         }
     }
@@ -150,6 +173,9 @@ impl Watch<'_, '_> {
             if flow.is_job {
                 // an iteration that has begun says nothing of how far it is
                 return None;
+            }
+            if flow.readers.is_some() {
+                return Some(live.iterations as f64 / flow.end.iterations?.max(1) as f64);
             }
             if let Some(turns) = &flow.turns {
                 return Some(turns.measured() as f64 / flow.end.iterations?.max(1) as f64);

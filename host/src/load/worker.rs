@@ -9,7 +9,8 @@ use super::gate::Gate;
 use super::shared::Shared;
 use super::stop::Ended;
 use super::worker_host::WorkerHost;
-use crate::guest::{Compiled, GuestError, GuestLimits, Identity, Instance};
+use crate::guest::{Batch, Compiled, GuestError, GuestLimits, Identity, Instance};
+use crate::kafka::ConsumeError;
 
 /// What a worker is made of.
 pub(super) struct Worker {
@@ -27,13 +28,15 @@ pub(super) struct Worker {
 pub(super) enum Next {
     /// Run `count` iterations from its `first`.
     Run { first: u64, count: u32 },
+    /// Handle these records.
+    Handle(Arc<Batch>),
     /// Nothing is due before then, in nanoseconds since the load's start.
     Wait(u64),
     /// Nothing is left to do.
     Done,
 }
 
-/// How far a worker is. Its own iterations count from 0.
+/// How far a worker is. Its own iterations, or records, count from 0.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) iterations: u64,
@@ -43,15 +46,21 @@ pub(super) struct Done {
 
 /// What became of the call that a worker's rounds asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Returned {
-    /// So many iterations ran; whether any of them failed.
-    Ran { count: u64, failed: bool },
+pub(super) enum Returned<'a> {
+    /// So many iterations ran; whether any of them failed, and which by their place in the call; whether by a trap.
+    Ran { count: u64, failed: bool, failures: &'a [usize], trapped: bool },
     /// The run's end cut it short: it is no outcome.
     Cut,
 }
 
 /// How a kind of flow decides what a worker does, and when.
 pub(super) trait Rounds {
+    /// Gets ready for the load, once the guest is set up.
+    fn prepare(&mut self, _worker: &Worker) -> Result<(), ConsumeError> {
+        Ok(())
+    }
+    /// What there is to do until it is said when the flow begins.
+    fn await_start(&mut self, _worker: &Worker, _gate: &Gate) {}
     /// The flow has begun.
     fn begin(&mut self, flow: &FlowRun);
     /// What to do next; for a call it puts a tag for each iteration into the host's.
@@ -59,9 +68,9 @@ pub(super) trait Rounds {
     /// Sleeps until then, or less long.
     fn wait(&mut self, worker: &Worker, until_ns: u64, host: &mut WorkerHost);
     /// The call is over.
-    fn returned(&mut self, worker: &Worker, call: Returned, host: &mut WorkerHost);
-    /// The worker runs nothing more: counts what was due and never began.
-    fn leave(&mut self, worker: &Worker, done: &Done);
+    fn returned(&mut self, worker: &Worker, call: Returned<'_>, host: &mut WorkerHost);
+    /// The worker runs nothing more: counts what was due and never began. The host may be gone with its instance.
+    fn leave(&mut self, worker: &Worker, done: &Done, host: Option<&WorkerHost>);
 }
 
 impl Worker {
@@ -82,6 +91,7 @@ impl Worker {
     /// Runs until its work is done or the run ends.
     pub(super) fn run(&self, gate: &Gate, mut instance: Instance<WorkerHost>, rounds: &mut dyn Rounds) {
         sharpen_timers();
+        rounds.await_start(self, gate);
         let begins = gate.wait(&self.shared.stop, || self.flow.is_too_late());
         instance.host().begin_life();
         rounds.begin(&self.flow);
@@ -89,11 +99,12 @@ impl Worker {
         let mut instances = 1;
         // a trapped instance can't be called again
         let mut broken = false;
-        while begins && !self.shared.stop.is_ending() {
+        while begins && !self.flow.is_told_to_stop(&self.shared.stop) {
             match rounds.next(self, &done, instance.host()) {
                 Next::Done => break,
                 Next::Wait(until_ns) => rounds.wait(self, until_ns, instance.host()),
-                Next::Run { first, count } => match self.call(&mut instance, &mut done, rounds, first, count) {
+                next @ (Next::Run { .. } | Next::Handle(_)) => match self.call(&mut instance, &mut done, rounds, &next)
+                {
                     Then::GoOn => {}
                     Then::Leave => break,
                     Then::LeaveBroken => {
@@ -106,7 +117,7 @@ impl Worker {
                         host.tick(true);
                         match self.instance_again(host, instances) {
                             Some(new) => instance = new,
-                            None => return rounds.leave(self, &done),
+                            None => return rounds.leave(self, &done, None),
                         }
                         instances += 1;
                     }
@@ -114,7 +125,7 @@ impl Worker {
             }
             instance.host().tick(false);
         }
-        rounds.leave(self, &done);
+        rounds.leave(self, &done, Some(instance.host()));
         if !broken && !self.shared.stop.is_over() {
             instance.host().tags.clear();
             self.tear_down(&mut instance);
@@ -147,16 +158,13 @@ impl Worker {
         }
     }
 
-    /// One call of the guest's `iterate`, and its account.
-    fn call(
-        &self,
-        instance: &mut Instance<WorkerHost>,
-        done: &mut Done,
-        rounds: &mut dyn Rounds,
-        first: u64,
-        count: u32,
-    ) -> Then {
-        let (result, spent) = instance.iterate(first, count);
+    /// One call of the guest's `iterate` or `handle`, and its account.
+    fn call(&self, instance: &mut Instance<WorkerHost>, done: &mut Done, rounds: &mut dyn Rounds, what: &Next) -> Then {
+        let (count, (result, spent)) = match what {
+            Next::Run { first, count } => (*count, instance.iterate(*first, *count)),
+            Next::Handle(batch) => (batch.records.len() as u32, instance.handle(batch)),
+            Next::Wait(_) | Next::Done => return Then::GoOn,
+        };
         let host = instance.host();
         let messages = host.take_messages();
         let is_short = matches!(&result, Ok(answer) if answer.ran < count);
@@ -188,7 +196,10 @@ impl Worker {
         let returned = match &result {
             Ok(_) if told_to_end => Returned::Cut,
             Err(GuestError::Stopped | GuestError::EndRun(_)) => Returned::Cut,
-            _ => Returned::Ran { count: ran as u64, failed: !failed.is_empty() },
+            _ => {
+                let trapped = !matches!(&result, Ok(_) | Err(GuestError::Failed(_)));
+                Returned::Ran { count: ran as u64, failed: !failed.is_empty(), failures: &failed, trapped }
+            }
         };
         rounds.returned(self, returned, host);
         match result {

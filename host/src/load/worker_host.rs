@@ -116,6 +116,11 @@ impl WorkerHost {
         self.since = Instant::now();
     }
 
+    /// Whether anything that the flow's client was given is on its way.
+    pub(super) fn has_outstanding(&self) -> bool {
+        self.lane.client().outstanding() > 0
+    }
+
     /// Messages of the current `iterate`, and begins the next.
     pub(super) fn take_messages(&mut self) -> u64 {
         std::mem::take(&mut self.call.in_iterate)
@@ -204,7 +209,7 @@ impl Host for WorkerHost {
             self.shared.stop.sleep(duration, || false)
         } else {
             loop {
-                if self.shared.stop.is_ending() {
+                if self.flow.is_told_to_stop(&self.shared.stop) {
                     break false;
                 }
                 let left = duration.saturating_sub(began.elapsed());

@@ -18,6 +18,8 @@ pub enum Measure {
     Lateness,
     /// What a guest observed itself.
     Observed,
+    /// Arrived to handled.
+    Handle,
 }
 
 /// A measure's name and meaning.
@@ -32,7 +34,7 @@ pub struct MeasureInfo {
 }
 
 /// All measures, in the order in which they are shown. All are durations, kept in microseconds.
-pub const MEASURES: [MeasureInfo; 7] = [
+pub const MEASURES: [MeasureInfo; 8] = [
     MeasureInfo {
         measure: Measure::Enqueue,
         name: "enqueue",
@@ -67,6 +69,11 @@ pub const MEASURES: [MeasureInfo; 7] = [
         measure: Measure::Observed,
         name: "observed",
         meaning: "a duration that the scenario reported itself with `observe`",
+    },
+    MeasureInfo {
+        measure: Measure::Handle,
+        name: "handle",
+        meaning: "of a consume flow: the client handed a record to khost -> the guest's return from `handle` for the batch that it is in; other kinds have none",
     },
 ];
 

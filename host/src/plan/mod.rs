@@ -212,6 +212,8 @@ pub enum FlowKind {
     Stream(Stream),
     /// Virtual users who wait.
     Session(Session),
+    /// Reads topics in a consumer group, and may answer what it reads.
+    Consume(Consume),
 }
 
 /// The most iterations of a job.
@@ -223,6 +225,7 @@ impl FlowKind {
         match self {
             FlowKind::Stream(stream) => stream.threads,
             FlowKind::Session(session) => session.users,
+            FlowKind::Consume(consume) => consume.workers,
         }
     }
 
@@ -231,6 +234,7 @@ impl FlowKind {
         match self {
             FlowKind::Stream(stream) => stream.clients,
             FlowKind::Session(session) => session.clients,
+            FlowKind::Consume(_) => 1,
         }
     }
 
@@ -253,7 +257,9 @@ impl FlowKind {
         match self {
             FlowKind::Stream(Stream { pace, .. })
             | FlowKind::Session(Session { arrivals: Arrivals::Open { pace, .. }, .. }) => pace,
-            FlowKind::Session(Session { arrivals: Arrivals::Closed { .. }, .. }) => &Pace::Unpaced,
+            FlowKind::Session(Session { arrivals: Arrivals::Closed { .. }, .. }) | FlowKind::Consume(_) => {
+                &Pace::Unpaced
+            }
         }
     }
 }
@@ -280,6 +286,41 @@ pub struct Session {
     pub arrivals: Arrivals,
     /// Producers that the users share: user `u` uses producer `u % clients`. At most `users`.
     pub clients: u32,
+}
+
+/// A consumer's settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Consume {
+    /// The topics that it reads, by their number in the plan.
+    pub topics: Vec<usize>,
+    /// Its consumer group.
+    pub group: String,
+    /// Members of the group, each on a thread of its own.
+    pub workers: u32,
+    /// Where it begins in each partition.
+    pub from: ReadFrom,
+    /// The most records of one call of the guest.
+    pub max_records: u32,
+    /// The most bytes of one call of the guest, unless one record is larger; absent: as many as an instance has room for.
+    pub max_bytes: Option<u64>,
+}
+
+/// Where a consumer begins in each partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadFrom {
+    /// At its end, as it is shortly before the load.
+    Latest,
+    /// At its first record.
+    Earliest,
+    /// Where the group has committed.
+    Committed,
+}
+
+impl ReadFrom {
+    /// As the manifest has it.
+    pub fn name(self) -> &'static str {
+        ["latest", "earliest", "committed"][self as usize]
+    }
 }
 
 /// What begins a session's iterations.
@@ -351,7 +392,7 @@ pub struct Stage {
 pub struct End {
     /// After this many measured messages.
     pub messages: Option<u64>,
-    /// After this many measured iterations.
+    /// After this many measured iterations, or records.
     pub iterations: Option<u64>,
     /// This long after the warm-up; of a flow that waits for something, after its own beginning.
     pub duration: Option<Duration>,
@@ -377,6 +418,21 @@ pub enum WarmUp {
     Iterations(u64),
     /// The first stretch of time.
     Time(Duration),
+}
+
+impl Plan {
+    /// The consumer groups of its flows, each once.
+    pub fn groups(&self) -> Vec<String> {
+        let mut groups: Vec<String> = Vec::new();
+        for flow in &self.flows {
+            if let FlowKind::Consume(consume) = &flow.kind
+                && !groups.contains(&consume.group)
+            {
+                groups.push(consume.group.clone());
+            }
+        }
+        groups
+    }
 }
 
 /// What one instance of a guest may use.

@@ -26,7 +26,8 @@ pub fn show(plan: &Plan) -> String {
         for flow in plan.flows.iter().filter(|flow| name == format!("flows.{}", flow.name)) {
             let to_its_end = table.iter().any(|setting| matches!(setting.origin, Origin::Derived(_)));
             let order = describe_order(flow, &plan.flows);
-            writeln!(shown, "#   {}{order}", describe_flow(flow, plan.limits.memory_bytes, to_its_end))
+            let what = describe_flow(flow, &plan.topics, plan.limits.memory_bytes, to_its_end);
+            writeln!(shown, "#   {what}{order}")
                 .expect("a String takes all");
         }
     }
@@ -62,7 +63,7 @@ fn describe_topic(topic: &Topic) -> String {
 }
 
 /// `to_its_end`: only the end of its stages ends it.
-fn describe_flow(flow: &Flow, memory_bytes: u64, to_its_end: bool) -> String {
+fn describe_flow(flow: &Flow, topics: &[Topic], memory_bytes: u64, to_its_end: bool) -> String {
     let counted = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let clients = counted(flow.kind.clients(), "client");
     let end =
@@ -71,6 +72,16 @@ fn describe_flow(flow: &Flow, memory_bytes: u64, to_its_end: bool) -> String {
         FlowKind::Stream(stream) => {
             let (pace, threads) = (describe_pace(&stream.pace), counted(stream.threads, "thread"));
             format!("{pace}, from {threads} over {clients}; {end}")
+        }
+        FlowKind::Consume(consume) => {
+            let topics: Vec<&str> = consume.topics.iter().map(|at| topics[*at].name.as_str()).collect();
+            let workers = counted(consume.workers, "worker");
+            let end = if flow.end == End::default() {
+                "goes on until the other flows are done".to_owned()
+            } else {
+                end.replace(" iterations", " records")
+            };
+            format!("reads {} with {workers} in the group {}; {end}", topics.join(", "), consume.group)
         }
         FlowKind::Session(session) => {
             let users = counted(session.users, "user");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use super::consume;
 use super::data;
 use super::document::*;
 use super::explain::explain;
@@ -52,10 +53,13 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     });
     let mut flows = Vec::new();
     for (flow, done) in plan.flows.iter().zip(record.flows) {
-        flows.push(flow_result(plan, flow, done, record.ended_early_ns, &record.operations, &facts.cluster));
+        let read = consume::result(plan, flow, &done);
+        let result = flow_result(plan, flow, done, record.ended_early_ns, &record.operations, &facts.cluster);
+        flows.push(FlowResult { consume: read, ..result });
     }
     for flow in &flows {
         warnings.extend(flow_warnings(flow));
+        warnings.extend(consume::warnings(flow, facts.embedded));
     }
     let data = data::results(plan, &record.data);
     warnings.extend(data.iter().filter_map(data::warning));
@@ -143,11 +147,10 @@ fn outcome(plan: &Plan, flows: &[FlowResult], out_of_rows: Vec<String>, ended: O
         let in_warm_up = m.failed_with_warm_up.saturating_sub(m.failed + m.unknown);
         count(in_warm_up, "failed in the warm-up");
         let warm_up_failed = result.iterations.failed_with_warm_up - result.iterations.failed;
-        count(warm_up_failed, "of the warm-up's iterations failed");
-        count(
-            result.iterations.failed,
-            if result.iterations.failed == 1 { "iteration failed" } else { "iterations failed" },
-        );
+        let rounds = result.rounds();
+        count(warm_up_failed, &format!("of the warm-up's {rounds}s failed"));
+        let failed = result.iterations.failed;
+        count(failed, &format!("{rounds}{} failed", if failed == 1 { "" } else { "s" }));
     }
     reasons.extend(out_of_rows);
     let interrupted = ended == Some(Ended::Interrupted);
@@ -193,7 +196,11 @@ fn flow_result(
     let (step_s, points) = totals.series.finish();
     FlowResult {
         name: flow.name.clone(),
-        kind: if let FlowKind::Stream(_) = flow.kind { "stream" } else { "session" },
+        kind: match flow.kind {
+            FlowKind::Stream(_) => "stream",
+            FlowKind::Session(_) => "session",
+            FlowKind::Consume(_) => "consume",
+        },
         measured: flow.measured,
         after: flow.after.map(|after| match after {
             After::WarmUp => "warm-up".to_owned(),
@@ -205,10 +212,15 @@ fn flow_result(
         exhausted: done.exhausted,
         threads: flow.kind.workers(),
         clients: flow.kind.clients(),
-        batch: if let FlowKind::Stream(stream) = &flow.kind { stream.batch } else { 1 },
+        batch: match &flow.kind {
+            FlowKind::Stream(stream) => stream.batch,
+            FlowKind::Session(_) => 1,
+            FlowKind::Consume(consume) => consume.max_records,
+        },
         users: if let FlowKind::Session(session) = &flow.kind { Some(session.users) } else { None },
         users_change: arrivals(&flow.kind) == Some("closed") && flow.kind.has_stages(),
         arrivals: arrivals(&flow.kind),
+        consume: None,
         pace: pace(&flow.kind),
         window,
         target_rate,
@@ -333,6 +345,8 @@ impl Span {
         let stand_for = due.zip(target).map_or(0.0, |(due, target)| due / target);
         let last_ns = match kind {
             FlowKind::Stream(_) => self.last_iteration_ns,
+            // records come when they come: those of the whole window count
+            FlowKind::Consume(_) => self.last_iteration_ns.max(self.planned_ns),
             FlowKind::Session(Session { arrivals: Arrivals::Open { .. }, .. }) => self.last_begun_ns,
             // users who are always in an iteration have done so many by the last one's return
             FlowKind::Session(Session { arrivals: Arrivals::Closed { think_time: None, pace: None, .. }, .. }) => {
@@ -352,7 +366,7 @@ impl Span {
 /// How a session's iterations come, in one word.
 fn arrivals(kind: &FlowKind) -> Option<&'static str> {
     match kind {
-        FlowKind::Stream(_) => None,
+        FlowKind::Stream(_) | FlowKind::Consume(_) => None,
         FlowKind::Session(Session { arrivals: Arrivals::Closed { .. }, .. }) => Some("closed"),
         FlowKind::Session(Session { arrivals: Arrivals::Open { poisson: true, .. }, .. }) => Some("poisson"),
         FlowKind::Session(Session { arrivals: Arrivals::Open { .. }, .. }) => Some("uniform"),
@@ -374,6 +388,9 @@ fn pace(kind: &FlowKind) -> String {
             (None, None) => "no think time".into(),
         });
         return words.join(", ");
+    }
+    if let FlowKind::Consume(_) = kind {
+        return "as records come".into();
     }
     match kind.pace() {
         Pace::Unpaced => "as fast as it goes".into(),
@@ -441,7 +458,8 @@ fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     }
     if flow.exhausted {
         let ran = flow.iterations.ran;
-        warnings.push(format!("flow `{}`: the scenario had nothing left to do after {ran} iterations", flow.name));
+        let what = flow.rounds();
+        warnings.push(format!("flow `{}`: the scenario had nothing left to do after {ran} {what}s", flow.name));
     }
     if !flow.measured {
         // nobody reads its figures
@@ -449,7 +467,7 @@ fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     }
     if flow.users.is_some() && flow.iterations.ran == 0 {
         warnings.push(format!("flow `{}` ran no iteration that counts", flow.name));
-    } else if flow.users.is_none() && flow.messages.sent == 0 {
+    } else if flow.users.is_none() && flow.consume.is_none() && flow.messages.sent == 0 {
         warnings.push(format!("flow `{}` sent no message that counts", flow.name));
     }
     if let (Some(target), Some(achieved)) = (flow.target_rate, flow.achieved_rate)
@@ -475,8 +493,10 @@ fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     }
     if flow.iterations.cut > 0 {
         warnings.push(format!(
-            "flow `{}`: the end cut {} iterations short: no percentile has them",
-            flow.name, flow.iterations.cut
+            "flow `{}`: the end cut {} {}s short: no percentile has them",
+            flow.name,
+            flow.iterations.cut,
+            flow.rounds()
         ));
     }
     if flow.is_behind() {
@@ -484,7 +504,8 @@ fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     }
     let service = flow.operations.iter().filter_map(|o| o.measures.get(Measure::Service.info().name));
     let longest_mean_s = service.map(|d| d.mean_us / 1e6).fold(0.0, f64::max);
-    if flow.users.is_none() && flow.target_rate.is_none() && flow.window.is_some_and(|w| w.seconds < longest_mean_s) {
+    let is_stream = flow.users.is_none() && flow.consume.is_none();
+    if is_stream && flow.target_rate.is_none() && flow.window.is_some_and(|w| w.seconds < longest_mean_s) {
         warnings.push(format!(
             "flow `{}`: the window is shorter than the latency: run longer for a throughput to trust",
             flow.name
@@ -516,7 +537,8 @@ fn limit_of(
     throttle: &BTreeMap<i32, BrokerThrottle>,
     brokers: usize,
 ) -> LimitedBy {
-    let measured = flows.iter().filter(|flow| flow.measured);
+    let only_reads = flows.iter().all(|flow| flow.consume.is_some());
+    let measured = flows.iter().filter(|flow| flow.measured && (only_reads || flow.consume.is_none()));
     let Some(flow) = measured.max_by_key(|flow| (flow.messages.acknowledged, flow.iterations.ran)) else {
         return limited_by(&Signs::default());
     };
@@ -530,6 +552,7 @@ fn limit_of(
         messages: flow.messages.acknowledged,
         iterations: flow.iterations.ran,
         users: flow.users,
+        reads: flow.consume.is_some(),
         idle: flow.workers.idle.unwrap_or(0.0),
         target: flow.target_rate,
         achieved: flow.achieved_rate,

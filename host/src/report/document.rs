@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::consume::ConsumeResult;
 use crate::kafka::{ClientSettings, Cluster};
 use crate::load::{CheckFigures, CounterFigures};
 use crate::measure::{Distribution, Machine, Point};
@@ -93,7 +94,7 @@ pub struct ClusterResult {
 pub struct FlowResult {
     /// Its name in the manifest.
     pub name: String,
-    /// `stream` or `session`.
+    /// `stream`, `session` or `consume`.
     pub kind: &'static str,
     /// Whether it is what the run is about; `measured = false` in the manifest says that it is not.
     pub measured: bool,
@@ -107,7 +108,7 @@ pub struct FlowResult {
     pub keyed: bool,
     /// Whether a worker's scenario had nothing left to do before the flow's end.
     pub exhausted: bool,
-    /// Workers: a stream's threads, a session's users.
+    /// Workers: a stream's threads, a session's users, a group's members.
     pub threads: u32,
     /// Producers that they share.
     pub clients: u32,
@@ -127,7 +128,9 @@ pub struct FlowResult {
     pub target_rate: Option<f64>,
     /// Iterations a second that were begun, over the window's schedule.
     pub achieved_rate: Option<f64>,
-    /// Its iterations.
+    /// Of a consume flow: what came of its readers; null for other kinds.
+    pub consume: Option<ConsumeResult>,
+    /// Its iterations; of a consume flow, records.
     pub iterations: Iterations,
     /// Its messages.
     pub messages: Messages,
@@ -167,6 +170,11 @@ pub struct Window {
 }
 
 impl FlowResult {
+    /// What one of its rounds is called.
+    pub(super) fn rounds(&self) -> &'static str {
+        if self.consume.is_some() { "record" } else { "iteration" }
+    }
+
     /// Whether it held its rate in sending, but not in what came back: messages failed, or acknowledgements were still
     /// coming in when the schedule had long ended.
     pub(super) fn is_behind(&self) -> bool {
@@ -397,7 +405,7 @@ pub struct Honesty {
 /// What limited the run.
 #[derive(Debug, Serialize)]
 pub struct LimitedBy {
-    /// `schedule`, `users`, `guest`, `generator-cpu`, `client-queue`, `broker` or `nothing`.
+    /// `schedule`, `users`, `records`, `guest`, `generator-cpu`, `client-queue`, `broker` or `nothing`.
     pub what: &'static str,
     /// One sentence.
     pub sentence: String,

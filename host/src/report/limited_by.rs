@@ -19,6 +19,8 @@ pub(super) struct Signs {
     pub(super) iterations: u64,
     /// A session's.
     pub(super) users: Option<u32>,
+    /// It is a consume flow.
+    pub(super) reads: bool,
     pub(super) idle: f64,
     pub(super) target: Option<f64>,
     pub(super) achieved: Option<f64>,
@@ -45,6 +47,9 @@ pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
     let limit = |what, sentence| LimitedBy { what, sentence };
     if signs.users.is_some() && signs.iterations == 0 {
         return limit("nothing", "no iteration counts, so nothing can be said".into());
+    }
+    if signs.reads {
+        return limited_reading(signs);
     }
     if signs.users.is_none() && signs.messages == 0 {
         return limit("nothing", "nothing was acknowledged in the window, so nothing can be said".into());
@@ -134,6 +139,27 @@ pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
     )
 }
 
+/// The same for consumers, where only those read.
+fn limited_reading(signs: &Signs) -> LimitedBy {
+    let limit = |what, sentence| LimitedBy { what, sentence };
+    if signs.iterations == 0 {
+        return limit("nothing", "no record counts, so nothing can be said".into());
+    }
+    if signs.exhausted {
+        return limit("guest", "the guest: it had nothing left to do".into());
+    }
+    let in_handle = signs.guest + signs.waited + signs.blocked;
+    if in_handle >= GUEST {
+        return limit("guest", format!("the guest: `handle` took {} of the workers' time", percent(in_handle)));
+    }
+    if signs.cpu_use >= BUSY {
+        let used = percent(signs.cpu_use);
+        let sentence = format!("the generator's processors: khost used {used} of the processor time that it may use");
+        return limit("generator-cpu", sentence);
+    }
+    limit("records", format!("the records: the workers waited for them for {} of their time", percent(signs.idle)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,5 +202,10 @@ mod tests {
         assert_eq!(what(Signs { target: Some(10.0), achieved: Some(10.0), ..users(8) }), "schedule");
         assert_eq!(limited_by(&Signs { iterations: 0, ..users(8) }).what, "nothing");
         assert_eq!(what(Signs { blocked: 0.1, ..behind() }), "generator-cpu");
+        let reads = || Signs { reads: true, iterations: 5, messages: 0, ..Default::default() };
+        assert_eq!(limited_by(&Signs { iterations: 0, ..reads() }).what, "nothing");
+        assert_eq!(limited_by(&Signs { waited: 0.6, ..reads() }).what, "guest");
+        assert_eq!(limited_by(&Signs { cpu_use: 0.9, ..reads() }).what, "generator-cpu");
+        assert_eq!(limited_by(&Signs { idle: 0.9, ..reads() }).what, "records");
     }
 }

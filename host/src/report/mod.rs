@@ -2,6 +2,7 @@
 
 mod assemble;
 mod check;
+mod consume;
 mod data;
 mod document;
 mod explain;
@@ -13,6 +14,7 @@ mod terminal;
 
 pub use assemble::{Facts, assemble};
 pub use check::{check_failed_json, check_json, check_text};
+pub use consume::{ConsumeResult, ReaderResult, Records};
 pub use document::*;
 pub use progress::Display;
 pub use terminal::text;

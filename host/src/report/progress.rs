@@ -60,7 +60,7 @@ impl Display {
         let draining = if progress.draining { ", draining" } else { "" };
         let elapsed = progress.elapsed.as_secs();
         let iterations =
-            if progress.users { format!("{} iterations, ", count(progress.live.iterations)) } else { String::new() };
+            progress.rounds.map_or(String::new(), |what| format!("{} {what}, ", count(progress.live.iterations)));
         format!(
             "{elapsed} s: {iterations}{} acknowledged{rate}, {} failed{p99}{draining}",
             count(live.acknowledged),

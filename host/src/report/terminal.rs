@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table};
 
 use super::document::{FlowResult, OperationResult, RunResult};
 use super::numbers::{count, decimal, millis, percent, plural};
-use super::{data, jobs};
+use super::{consume, data, jobs};
 use crate::measure::{Distribution, MEASURES, Measure};
 
 /// Partitions of a topic whose counts are all shown.
@@ -97,6 +97,10 @@ fn cluster(result: &RunResult) -> String {
 fn flow_text(out: &mut Page, flow: &FlowResult) {
     let clients = plural(flow.clients.into(), "client");
     let of = match (flow.users, flow.arrivals) {
+        _ if flow.consume.is_some() => {
+            let group = flow.consume.as_ref().map_or("", |consume| consume.group.as_str());
+            format!("group {group}, {}", plural(flow.threads.into(), "worker"))
+        }
         (Some(users), Some("closed")) => {
             let most = if flow.users_change { "at most " } else { "" };
             format!("{most}{}, {clients}", plural(users.into(), "user"))
@@ -108,7 +112,7 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
     };
     let window = flow.window.map_or("nothing was measured".to_owned(), |w| {
         let warm_up = if flow.iterations.warm_up > 0 {
-            format!(" after a warm-up of {}", plural(flow.iterations.warm_up, "iteration"))
+            format!(" after a warm-up of {}", plural(flow.iterations.warm_up, flow.rounds()))
         } else {
             String::new()
         };
@@ -116,6 +120,9 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
     });
     let measured = if flow.measured { "" } else { ", not measured: beside what the run is about" };
     line(out, "flow", &format!("{} ({}, {}, {of}{measured}): {window}", flow.name, flow.kind, flow.pace));
+    if let Some(consume) = &flow.consume {
+        consume::text(out, flow, consume);
+    }
     let m = &flow.messages;
     let mut messages = format!(
         "{} acknowledged, {} failed, {} unknown of {} sent",
@@ -131,7 +138,10 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
     if m.delayed_dropped > 0 {
         write!(messages, "; {} delayed ones dropped at the end", count(m.delayed_dropped)).expect("a String takes all");
     }
-    line(out, "messages", &messages);
+    let answers = flow.consume.is_none() || m.sent > 0;
+    if answers {
+        line(out, "messages", &messages);
+    }
     if let Some(t) = &flow.throughput {
         let mean = m.bytes as f64 / m.acknowledged.max(1) as f64;
         let text = format!(
@@ -161,7 +171,7 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
         let rate = flow.achieved_rate.map_or(String::new(), |rate| format!(" ({}/s)", decimal(rate)));
         let cut = if i.cut > 0 { format!(", {} more cut short by the end", count(i.cut)) } else { String::new() };
         line(out, "iterations", &format!("{}{rate}, {} of them failed{cut}", count(i.ran), count(i.failed)));
-    } else if i.failed > 0 {
+    } else if i.failed > 0 && flow.consume.is_none() {
         line(out, "iterations", &format!("{} of {} failed", count(i.failed), count(i.ran)));
     }
     out.text.push('\n');
@@ -213,7 +223,9 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
         number("queue.buffering.max.kbytes"),
         client("partitioner")
     );
-    line(out, "client", &settings);
+    if answers {
+        line(out, "client", &settings);
+    }
     let w = &flow.wire;
     if let (Some(bytes), Some(trip)) = (w.mean_request_bytes, w.mean_round_trip_us) {
         let ratio = w

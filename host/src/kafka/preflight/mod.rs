@@ -136,7 +136,8 @@ pub fn preflight(checks: &Checks<'_>) -> Result<Cluster, PreflightError> {
         }
     }
     let mut groups = Vec::new();
-    for group in checks.groups {
+    // the embedded broker answers no questions about groups
+    for group in checks.groups.iter().filter(|_| !checks.embedded) {
         match groups::lacks(&mut brokers, group)? {
             Some(operations) if operations.is_empty() => groups.push(group.clone()),
             Some(operations) => lacks.push(Lack { resource: Resource::Group(group.clone()), operations }),

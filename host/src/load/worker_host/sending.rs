@@ -163,7 +163,9 @@ impl WorkerHost {
 
     fn wait_until_less_is_delayed(&mut self) {
         let began = Instant::now();
-        while self.flow.delayed_bytes.load(Relaxed) > MOST_DELAYED_BYTES && !self.shared.stop.is_ending() {
+        while self.flow.delayed_bytes.load(Relaxed) > MOST_DELAYED_BYTES
+            && !self.flow.is_told_to_stop(&self.shared.stop)
+        {
             self.lane.client().idle(Duration::from_millis(1));
         }
         self.now.blocked_ns += began.elapsed().as_nanos() as u64;

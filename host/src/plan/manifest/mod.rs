@@ -147,6 +147,12 @@ pub(super) struct FlowTable {
     pub(super) max_users: Option<Users>,
     pub(super) arrivals: Option<ArrivalsKind>,
     pub(super) batch: Option<Whole<1, 100_000>>,
+    pub(super) topics: Option<Vec<Text>>,
+    pub(super) group: Option<String>,
+    pub(super) workers: Option<Whole<1, 1_024>>,
+    pub(super) from: Option<From>,
+    pub(super) max_records: Option<Whole<1, 100_000>>,
+    pub(super) max_bytes: Option<Bytes>,
     pub(super) messages: Option<Count>,
     pub(super) iterations: Option<Count>,
     pub(super) duration: Option<Length>,
@@ -159,6 +165,16 @@ pub(super) struct FlowTable {
 pub(super) enum Kind {
     Stream,
     Session,
+    Consume,
+}
+
+/// Where a consumer begins.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum From {
+    Latest,
+    Earliest,
+    Committed,
 }
 
 /// How many users.

@@ -35,8 +35,7 @@ pub(super) fn resolve(
     document: &Node,
     listing: &mut Listing,
 ) -> Result<End, Error> {
-    check_positive(&["flows", name], table.messages, table.iterations, table.duration, document)?;
-    let own = end(table.messages, table.iterations, table.duration);
+    let own = own(name, table, document)?;
     let of_run = end(place.run.messages, place.run.iterations, place.run.duration);
     let is_of_run = own.is_none() && of_run.is_some();
     let nothing_else = Origin::Default("nothing else ends the run".to_owned());
@@ -103,6 +102,12 @@ impl Course {
 
 fn written(duration: Duration) -> String {
     format!("\"{}\"", format_duration(duration))
+}
+
+/// What the flow's own table says.
+pub(super) fn own(name: &str, table: &FlowTable, document: &Node) -> Result<Option<End>, Error> {
+    check_positive(&["flows", name], table.messages, table.iterations, table.duration, document)?;
+    Ok(end(table.messages, table.iterations, table.duration))
 }
 
 fn end(messages: Option<Count>, iterations: Option<Count>, duration: Option<Length>) -> Option<End> {

@@ -1,44 +1,65 @@
 //! The flows of a run.
 
 use super::listing::Listing;
-use super::{end, kafka, names, order, pace, ramp, refuse, session};
+use super::{consume, end, kafka, names, order, pace, ramp, refuse, session};
 use crate::plan::error::Error;
 use crate::plan::manifest::{Clients, FlowTable, Kind, Manifest};
 use crate::plan::origin::Origin;
 use crate::plan::tree::Node;
-use crate::plan::{Flow, FlowKind, Pace, Run, Stream};
+use crate::plan::{Flow, FlowKind, Pace, Run, Stream, Topic};
 
 const BATCH: u32 = 1_000;
 
+/// What flows are resolved with.
+pub(super) struct Around<'a> {
+    pub(super) run: &'a Run,
+    pub(super) topics: &'a [Topic],
+    pub(super) prefix: &'a str,
+    pub(super) cpus: u32,
+}
+
 pub(super) fn resolve(
     manifest: &Manifest,
-    run: &Run,
-    cpus: u32,
+    around: Around<'_>,
     document: &Node,
     listing: &mut Listing,
 ) -> Result<Vec<Flow>, Error> {
+    let Around { run, topics, prefix, cpus } = around;
+    let is_other = |table: &FlowTable| table.enabled != Some(false) && table.kind != Some(Kind::Consume);
+    let outlasts = manifest.flows.0.iter().any(|(_, table)| is_other(table));
     let mut flows = Vec::new();
     let run_is_ended = manifest.flows.0.iter().any(|(_, table)| is_enabled(table) && table.ends_run == Some(true));
     for (name, table) in &manifest.flows.0 {
         names::check_flow(name).map_err(|error| refuse(document, &["flows", name], error))?;
         let Some(kind) = table.kind else {
-            let error = Error::refused("the flow has no `kind`").with_hint("kind = \"stream\" or \"session\"");
+            let error = Error::refused("the flow has no `kind`");
+            let error = error.with_hint("kind = \"stream\", \"session\" or \"consume\"");
             return Err(refuse(document, &["flows", name], error));
         };
         if !is_enabled(table) {
             continue;
         }
-        kafka::check_producers(name, &manifest.kafka.0, &table.kafka.0, document)?;
+        kafka::check(name, kind, &manifest.kafka.0, &table.kafka.0, document)?;
+        consume::refuse_in_others(name, kind, table, document)?;
         let kind = match kind {
             Kind::Stream => FlowKind::Stream(stream(name, table, cpus, document, listing)?),
             Kind::Session => FlowKind::Session(session::resolve(name, table, document, listing)?),
+            Kind::Consume => FlowKind::Consume(consume::resolve(name, table, topics, prefix, document, listing)?),
         };
         let ends_run = table.ends_run == Some(true);
         let waits = table.after.is_some();
         let place = end::Place { run: &manifest.run, warm_up: run.warm_up, waits, ends_run, run_is_ended };
-        let end = end::resolve(name, table, place, &kind, document, listing)?;
-        if let (FlowKind::Session(_), Some(_)) = (&kind, end.messages) {
-            let error = Error::refused(format!("flows.{name} is a session, which does not end by its messages"));
+        let end = match &kind {
+            FlowKind::Consume(_) if outlasts && !ends_run => end::own(name, table, document)?.unwrap_or_default(),
+            _ => end::resolve(name, table, place, &kind, document, listing)?,
+        };
+        let without_messages = match &kind {
+            FlowKind::Stream(_) => None,
+            FlowKind::Session(_) => Some("a session"),
+            FlowKind::Consume(_) => Some("a consume flow"),
+        };
+        if let (Some(kind), Some(_)) = (without_messages, end.messages) {
+            let error = Error::refused(format!("flows.{name} is {kind}, which does not end by its messages"));
             let hint = format!("give flows.{name} an end of its own: iterations or duration");
             return Err(refuse(document, &["run", "messages"], error.with_hint(hint)));
         }

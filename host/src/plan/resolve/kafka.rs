@@ -3,11 +3,15 @@
 use super::refuse;
 use crate::plan::error::Error;
 use crate::plan::kafka_names::{Settings, canonical, check_together, for_producers, is_of_the_connection};
+use crate::plan::manifest::Kind;
 use crate::plan::tree::Node;
 
-/// Checks what a flow's producers get: the settings for all, and the flow's over them.
-pub(super) fn check_producers(flow: &str, for_all: &Settings, own: &Settings, document: &Node) -> Result<(), Error> {
-    if let Some(name) = own.keys().find(|name| !for_producers(name)) {
+/// Checks what a flow's clients get: the settings for all, and the flow's over them. A consume flow has clients of both
+/// kinds, and each gets what it takes.
+pub(super) fn check(flow: &str, kind: Kind, for_all: &Settings, own: &Settings, document: &Node) -> Result<(), Error> {
+    if kind != Kind::Consume
+        && let Some(name) = own.keys().find(|name| !for_producers(name))
+    {
         let path = written(&["flows", flow, "kafka"], name, document).unwrap_or_default();
         return Err(refuse(
             document,

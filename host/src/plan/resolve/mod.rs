@@ -1,6 +1,7 @@
 //! From all that was written to the plan.
 
 mod channel;
+mod consume;
 mod data;
 mod end;
 mod flow;
@@ -89,7 +90,12 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
     let data = data::resolve(&manifest.data, &document, &mut listing)?;
     let channels = channel::resolve(&manifest.channels, &topics, &document, &mut listing)?;
     let run = run(&manifest.run, &document, &mut listing)?;
-    let flows = flow::resolve(&manifest, &run, sources.cpus, &document, &mut listing)?;
+    let flows = flow::resolve(
+        &manifest,
+        flow::Around { run: &run, topics: &topics, prefix: &prefix, cpus: sources.cpus },
+        &document,
+        &mut listing,
+    )?;
     let limits = limits(&manifest.limits, &document, &mut listing)?;
     let seed = seed(&manifest.run, &mut listing);
     let other_defaults = sources.kafka_config.as_ref().and_then(|_| java::other_defaults(&manifest.kafka.0));

@@ -71,6 +71,18 @@ pub fn check_topic(name: &str) -> Result<(), Error> {
     }
 }
 
+/// Whether Kafka takes it as the name of a consumer group.
+pub(super) fn check_group(name: &str) -> Result<(), Error> {
+    match name {
+        "" => Err(Error::refused("a group's name can't be empty")),
+        _ if name.chars().any(char::is_control) => {
+            Err(Error::refused("a group's name has no control characters").with_hint("letters, digits, . _ and -"))
+        }
+        _ if name.len() > 249 => Err(Error::refused("a group's name has at most 249 bytes").with_hint("a shorter one")),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,358 @@
+//! A consume flow's worker: one consumer of the group. It takes what is there, calls the guest for it, and says what is
+//! handled. What its workers share is in [`Readers`].
+//!
+//! For a record khost allocates, locks, formats and logs nothing here: a batch has buffers that are used again.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::flow::FlowRun;
+use super::gate::Gate;
+use super::stop::Ended;
+use super::worker::{Done, Next, Returned, Rounds, Worker};
+use super::worker_host::WorkerHost;
+use crate::guest::{Batch, Received, ReceivedHeader};
+use crate::kafka::{Arrived, ConsumeError, Consumer, Group, Partition};
+use crate::measure::{Measure, Tag};
+use crate::plan::{Consume, format_duration};
+
+/// How long a worker waits for records before it deals with its group's affairs, and asks whether it is to stop.
+const SLICE: Duration = Duration::from_millis(50);
+/// How long the group may take to give each worker its partitions. A group of others may be about to rebalance: that takes
+/// as long as its slowest member.
+const JOIN: Duration = Duration::from_secs(60);
+/// Where a worker has no partition, how long nothing may have changed: members learn by their heartbeats, every 3 to 5 s, that
+/// they are to give partitions up for one who came later.
+const SETTLED: Duration = Duration::from_secs(6);
+/// How often it is asked whether that is so.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long leaving the group may take: what is handled is committed with it.
+const CLOSE: Duration = Duration::from_secs(10);
+/// The same when nothing may wait any more.
+const CLOSE_NOW: Duration = Duration::from_secs(1);
+
+/// What the workers of a consume flow share.
+pub(super) struct Readers {
+    pub(super) group: Arc<Group>,
+    taken: Mutex<Taken>,
+    /// By worker.
+    figures: Vec<Figures>,
+}
+
+/// Records that were handed to the guest.
+#[derive(Default)]
+struct Taken {
+    all: u64,
+    measured: u64,
+}
+
+#[derive(Default)]
+struct Figures {
+    handled: AtomicU64,
+    failed: AtomicU64,
+    busy_ns: AtomicU64,
+    lived_ns: AtomicU64,
+}
+
+/// What came of a consume flow's readers.
+#[derive(Debug, Clone)]
+pub struct ReadersRecord {
+    /// How often one was thrown out of the group, as `handle` took too long.
+    pub times_left: u64,
+    /// By worker.
+    pub workers: Vec<ReaderRecord>,
+}
+
+/// One worker's.
+#[derive(Debug, Clone)]
+pub struct ReaderRecord {
+    /// The partitions that it had last.
+    pub partitions: Vec<Partition>,
+    /// Measured records that were handled, and did not fail.
+    pub handled: u64,
+    /// Measured records that failed.
+    pub failed: u64,
+    /// Time inside `handle`, in nanoseconds.
+    pub busy_ns: u64,
+    /// From the load's start until it stopped, in nanoseconds.
+    pub lived_ns: u64,
+}
+
+impl Readers {
+    pub(super) fn new(group: Group, workers: u32) -> Self {
+        Readers {
+            group: Arc::new(group),
+            taken: Mutex::default(),
+            figures: (0..workers).map(|_| Figures::default()).collect(),
+        }
+    }
+
+    /// Whether the flow has handled all records that it is to.
+    fn are_done(&self, flow: &FlowRun) -> bool {
+        let most = flow.end.iterations;
+        most.is_some_and(|most| self.taken.lock().unwrap_or_else(PoisonError::into_inner).measured >= most)
+    }
+
+    /// Claims the next `count` of the flow's records, or fewer where its end is near, for those that arrived at `at_ns`;
+    /// puts a tag for each into `tags`.
+    fn claim(&self, flow: &FlowRun, count: usize, at_ns: u64, tags: &mut Vec<Tag>) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..count {
+            let warm_up = flow.is_warm_up(taken.all, at_ns);
+            if !warm_up && flow.end.iterations.is_some_and(|most| taken.measured >= most) {
+                return;
+            }
+            taken.all += 1;
+            taken.measured += u64::from(!warm_up);
+            tags.push(Tag::at(at_ns / 1_000, warm_up));
+        }
+    }
+
+    pub(super) fn record(&self) -> ReadersRecord {
+        let workers = self.group.assigned().into_iter().zip(&self.figures);
+        let one = |(partitions, figures): (Vec<Partition>, &Figures)| ReaderRecord {
+            partitions,
+            handled: figures.handled.load(Relaxed),
+            failed: figures.failed.load(Relaxed),
+            busy_ns: figures.busy_ns.load(Relaxed),
+            lived_ns: figures.lived_ns.load(Relaxed),
+        };
+        ReadersRecord { times_left: self.group.times_left(), workers: workers.map(one).collect() }
+    }
+}
+
+/// One worker's.
+pub(super) struct Reader {
+    readers: Arc<Readers>,
+    consumer: Option<Consumer>,
+    max_records: usize,
+    max_bytes: u64,
+    batch: Arc<Batch>,
+    /// Behind the records of the batch, by partition.
+    behind: Vec<(Partition, i64)>,
+    began: Option<Instant>,
+    called: Option<Instant>,
+    broken: bool,
+}
+
+impl Reader {
+    /// A batch may take a part of `memory_bytes`, what an instance may have.
+    pub(super) fn new(readers: &Arc<Readers>, consumer: Consumer, consume: &Consume, memory_bytes: u64) -> Self {
+        Reader {
+            readers: readers.clone(),
+            consumer: Some(consumer),
+            max_records: consume.max_records as usize,
+            max_bytes: consume.max_bytes.unwrap_or(u64::MAX).min(memory_bytes / 4),
+            batch: Arc::default(),
+            behind: Vec::new(),
+            began: None,
+            called: None,
+            broken: false,
+        }
+    }
+
+    fn consumer(&mut self) -> &mut Consumer {
+        self.consumer.as_mut().expect("it is there until the worker leaves")
+    }
+
+    fn fail(&mut self, worker: &Worker, error: &ConsumeError) {
+        self.broken = true;
+        worker.shared.stop.end_because(Ended::Failed(format!("flow `{}`: {error}", worker.identity.flow)));
+    }
+
+    /// Takes records and makes the batch of them, with a tag for each. Answers how many.
+    fn take(&mut self, worker: &Worker, wait: Duration, host: &mut WorkerHost) -> Result<usize, ConsumeError> {
+        self.consumer().serve()?;
+        host.tags.clear();
+        let began = Instant::now();
+        let count = self.consumer().fill(wait)?.min(self.max_records);
+        host.now.idle_ns += began.elapsed().as_nanos() as u64;
+        if count == 0 {
+            return Ok(0);
+        }
+        let at_ns = self.consumer().arrived_us() * 1_000;
+        self.readers.claim(&worker.flow, count, at_ns, &mut host.tags);
+        if Arc::get_mut(&mut self.batch).is_none() {
+            self.batch = Arc::default();
+        }
+        let Reader { batch, consumer, behind, max_bytes, .. } = self;
+        let batch = Arc::get_mut(batch).expect("it was just made where another call had it");
+        let consumer = consumer.as_mut().expect("it is there until the worker leaves");
+        batch.clear();
+        behind.clear();
+        for record in consumer.held().take(host.tags.len()) {
+            if !add(batch, &record, *max_bytes) {
+                break;
+            }
+            let (partition, next) = ((record.topic, record.partition()), record.offset() + 1);
+            match behind.last_mut() {
+                Some((last, behind)) if *last == partition => *behind = next,
+                _ => behind.push((partition, next)),
+            }
+        }
+        let count = batch.records.len();
+        self.readers.give_back(&host.tags[count..]);
+        host.tags.truncate(count);
+        self.consumer().advance(count);
+        Ok(count)
+    }
+}
+
+impl Readers {
+    /// Records that were claimed and do not fit in the batch.
+    fn give_back(&self, tags: &[Tag]) {
+        if tags.is_empty() {
+            return;
+        }
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.all -= tags.len() as u64;
+        taken.measured -= tags.iter().filter(|tag| !tag.is_warm_up()).count() as u64;
+    }
+}
+
+/// Copies a record into the batch; false where it would be larger than `max_bytes` with it.
+fn add(batch: &mut Batch, record: &Arrived<'_>, max_bytes: u64) -> bool {
+    let (key, value) = (record.key(), record.value());
+    let first_header = batch.headers.len() as u32;
+    let before = batch.bytes.len();
+    record.each_header(|name, value| {
+        let (name, value) = (batch.put(Some(name)), batch.put(value));
+        batch.headers.push(ReceivedHeader { name, value });
+    });
+    let (key, value) = (batch.put(key), batch.put(value));
+    if batch.bytes.len() as u64 > max_bytes && !batch.records.is_empty() {
+        batch.bytes.truncate(before);
+        batch.headers.truncate(first_header as usize);
+        return false;
+    }
+    batch.records.push(Received {
+        topic: record.topic as u32 + 1,
+        partition: record.partition(),
+        offset: record.offset(),
+        timestamp: record.timestamp(),
+        key,
+        value,
+        first_header,
+        header_count: batch.headers.len() as u32 - first_header,
+    });
+    true
+}
+
+impl Rounds for Reader {
+    /// Joins the group, and waits until all workers of the flow have their partitions.
+    fn prepare(&mut self, worker: &Worker) -> Result<(), ConsumeError> {
+        let until = Instant::now() + JOIN;
+        self.consumer().join()?;
+        while !self.readers.group.is_complete(SETTLED) {
+            self.consumer().serve()?;
+            if Instant::now() >= until {
+                let group = &self.readers.group;
+                let waiting: Vec<String> = group.waiting().iter().map(ToString::to_string).collect();
+                let (limit, of) = (format_duration(JOIN), worker.identity.workers);
+                let reason = format!(
+                    "after {limit} these of its {of} workers have no answer on their partitions: {}",
+                    waiting.join(", ")
+                );
+                return Err(ConsumeError::Group { group: group.name.clone(), reason });
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Until the flow begins others may still join: each time the partitions are dealt anew.
+    fn await_start(&mut self, worker: &Worker, gate: &Gate) {
+        while !gate.is_decided_within(LOOK) {
+            if let Err(error) = self.consumer().serve() {
+                return self.fail(worker, &error);
+            }
+        }
+    }
+
+    fn begin(&mut self, _flow: &FlowRun) {
+        self.began = Some(Instant::now());
+    }
+
+    fn next(&mut self, worker: &Worker, _done: &Done, host: &mut WorkerHost) -> Next {
+        let flow = &worker.flow;
+        let now_ns = worker.shared.clock.now_ns();
+        let left = flow.end_ns().map(|end| Duration::from_nanos(end.saturating_sub(now_ns)));
+        if self.broken || left == Some(Duration::ZERO) || self.readers.are_done(flow) {
+            return Next::Done;
+        }
+        match self.take(worker, left.map_or(SLICE, |left| left.min(SLICE)), host) {
+            Err(error) => {
+                self.fail(worker, &error);
+                Next::Done
+            }
+            Ok(0) => Next::Wait(now_ns),
+            Ok(_) => {
+                if host.tags.iter().any(|tag| !tag.is_warm_up()) {
+                    flow.measured_at(worker.shared.clock.now_ns());
+                }
+                self.called = Some(Instant::now());
+                Next::Handle(self.batch.clone())
+            }
+        }
+    }
+
+    /// The waiting is for records, and done by then.
+    fn wait(&mut self, _worker: &Worker, _until_ns: u64, _host: &mut WorkerHost) {}
+
+    fn returned(&mut self, worker: &Worker, call: Returned<'_>, host: &mut WorkerHost) {
+        let figures = &self.readers.figures[worker.identity.worker as usize];
+        if let Some(called) = self.called.take() {
+            figures.busy_ns.fetch_add(called.elapsed().as_nanos() as u64, Relaxed);
+        }
+        let Returned::Ran { count, failures, trapped, .. } = call else {
+            host.now.cut += host.tags.iter().filter(|tag| !tag.is_warm_up()).count() as u64;
+            return;
+        };
+        let count = count as usize;
+        let measured = |tags: &[Tag]| tags.iter().filter(|tag| !tag.is_warm_up()).count() as u64;
+        let failed = failures.iter().filter(|at| **at < count && !host.tags[**at].is_warm_up()).count() as u64;
+        let good = measured(&host.tags[..count]) - failed;
+        figures.handled.fetch_add(good, Relaxed);
+        figures.failed.fetch_add(failed, Relaxed);
+        let arrived_us = host.tags.first().map_or(0, |tag| tag.time_us());
+        let took_us = worker.shared.clock.now_us().saturating_sub(arrived_us);
+        let of_flow = worker.flow.index as u32;
+        host.record(|work| {
+            let one = work.operations.of(of_flow);
+            if good > 0 {
+                one.good_n(Measure::Handle, took_us, good);
+            }
+            (0..failed).for_each(|_| one.bad(Measure::Handle, took_us));
+        });
+        if trapped {
+            return;
+        }
+        if count < self.batch.records.len() {
+            self.behind.clear();
+            let handled = self.batch.records[..count].iter();
+            self.behind.extend(handled.map(|one| ((one.topic as usize - 1, one.partition), one.offset + 1)));
+        }
+        let behind = std::mem::take(&mut self.behind);
+        if let Err(error) = self.consumer().store(&behind) {
+            self.fail(worker, &error);
+        }
+        self.behind = behind;
+    }
+
+    /// What it has sent is through before it leaves its group.
+    fn leave(&mut self, worker: &Worker, _done: &Done, host: Option<&WorkerHost>) {
+        let stop = &worker.shared.stop;
+        while host.is_some_and(WorkerHost::has_outstanding) && !stop.is_over() {
+            std::thread::sleep(LOOK);
+        }
+        if let Some(began) = self.began {
+            let lived_ns = began.elapsed().as_nanos() as u64;
+            self.readers.figures[worker.identity.worker as usize].lived_ns.store(lived_ns, Relaxed);
+        }
+        let Some(mut consumer) = self.consumer.take() else { return };
+        consumer.close(if stop.is_over() { CLOSE_NOW } else { CLOSE });
+        // an unreachable broker makes its end slow; without a thread for it, the closure is dropped here, and does the same
+        let _ = std::thread::Builder::new().name("khost-retire".into()).spawn(move || drop(consumer));
+    }
+}

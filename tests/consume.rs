@@ -1,0 +1,302 @@
+//! Consume flows: what is written arrives in the scenario's `handle`, once and unchanged, whoever else joins or leaves the
+//! group; what is handled is committed; who can't read says so.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::harness::guests::{Fixed, Guest, Stamp, echoes, producer, sends};
+use crate::harness::topics::Topic;
+use crate::harness::{Kafka, Output, Project, unique};
+
+/// Two topics, of which khost makes those that have partitions, and two flows: `app` reads `load` and answers to `seen`,
+/// `write` writes to `load`.
+fn manifest(load: &str, seen: &str, app: &str, write: &str, run: &str) -> String {
+    let group = unique("group");
+    format!(
+        "[scenario]\nname = \"tests/consume\"\n\n\
+         [topics.load]\n{load}\naccess = [\"produce\", \"consume\"]\n\n\
+         [topics.seen]\n{seen}\naccess = [\"produce\"]\n\n\
+         [flows.app]\nkind = \"consume\"\ntopics = [\"load\"]\ngroup = \"{group}\"\n{app}\n\n\
+         [flows.write]\nkind = \"stream\"\nthreads = 1\n{write}\n\n\
+         [run]\n{run}\n"
+    )
+}
+
+fn named(topic: &Topic) -> String {
+    format!("name = \"{}\"", topic.name)
+}
+
+fn on_kafka(load: &Topic, seen: &Topic, app: &str, write: &str, run: &str) -> String {
+    manifest(&named(load), &named(seen), app, write, run)
+}
+
+fn embedded(partitions: u32, app: &str, write: &str, run: &str) -> String {
+    manifest(&format!("partitions = {partitions}"), "partitions = 1", app, write, run)
+}
+
+/// Writes stamps, and sends on what it reads.
+fn echo() -> Guest {
+    echoes(producer(1), "")
+}
+
+/// The same, sleeping so long for each record.
+fn slow_echo(ms: u64) -> Guest {
+    let sleep = format!("(drop (call $sleep (i64.const {})))", ms * 1_000_000);
+    echoes(producer(1), &sleep).import("clock", "sleep", "(param i64) (result i32)")
+}
+
+/// Iterations of the stamps in a topic, in the order of the partitions; each once.
+fn stamps(topic: &Topic) -> Vec<u64> {
+    let values: Vec<u64> =
+        topic.records().iter().map(|record| Stamp::read(record.value.as_deref().expect("a stamp")).iteration).collect();
+    let distinct: BTreeSet<u64> = values.iter().copied().collect();
+    assert_eq!(distinct.len(), values.len(), "each is handled once");
+    values
+}
+
+fn sorted(mut list: Vec<u64>) -> Vec<u64> {
+    list.sort_unstable();
+    list
+}
+
+#[track_caller]
+fn has_handled(output: &Output, count: u64) {
+    let result = output.result();
+    let handled = result.count_of("/flows/0/consume/records/handled");
+    output.check(handled == count, &format!("{count} records, not {handled}"));
+    output.check(result.iterations() == count, "its iterations are records");
+    output.check(result.acknowledged() == count, "each is answered");
+}
+
+#[test]
+fn records_arrive_as_they_were_written() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());
+    let payloads = [None, Some(&b""[..]), Some(&b"x"[..]), Some(&b"\0\xff\xfe\x80\n"[..])];
+    let messages: Vec<Fixed> = payloads
+        .iter()
+        .flat_map(|key| {
+            payloads.iter().map(move |value| {
+                Fixed::new(*key, *value).header("null", None).header("empty", Some(b"")).header("x", *value)
+            })
+        })
+        .chain([Fixed::new(None, Some(b"no headers"))])
+        .collect();
+    let plan = on_kafka(&load, &seen, "iterations = 17", "iterations = 1", "");
+    let output = Project::of(&echoes(sends(&messages), ""), &plan).run().brokers(&kafka).json().output();
+    has_handled(output.exits(0).is_civil(), 17);
+    let records = seen.records();
+    assert_eq!(records.len(), messages.len());
+    for (record, message) in records.iter().zip(&messages) {
+        assert_eq!((&record.key, &record.value, &record.headers), (&message.key, &message.value, &message.headers));
+    }
+}
+
+#[test]
+fn workers_share_the_partitions_and_handle_each_record_once() {
+    let Some(kafka) = Kafka::shared() else { return };
+    for settings in [&[][..], &["partition.assignment.strategy=cooperative-sticky"], &["group.protocol=consumer"]] {
+        let (load, seen) = (kafka.topic("in").partitions(4).create(), kafka.topic("seen").create());
+        let plan = on_kafka(&load, &seen, "workers = 3\niterations = 20_000", "iterations = 20_000", "");
+        let project = Project::of(&echo(), &plan);
+        let khost = settings.iter().fold(project.run().brokers(&kafka).json(), |khost, one| khost.args(["-X", one]));
+        let output = khost.output();
+        has_handled(output.exits(0).is_civil(), 20_000);
+        let result = output.result();
+        let partitions: BTreeSet<u64> = result
+            .list_of("/flows/0/consume/workers")
+            .iter()
+            .flat_map(|worker| worker["partitions"][&load.name].as_array().expect("each worker has some"))
+            .map(|partition| partition.as_u64().expect("a number"))
+            .collect();
+        output.check(partitions.into_iter().eq(0..4), "each partition is somebody's");
+        assert_eq!(sorted(stamps(&seen)), (0..20_000).collect::<Vec<_>>(), "{settings:?}");
+    }
+}
+
+#[test]
+fn the_embedded_broker_has_groups_too() {
+    let plan = embedded(3, "workers = 2\niterations = 5_000", "rate = \"5000/s\"\niterations = 5_000", "");
+    let output = Project::of(&echo(), &plan).run().json().output();
+    has_handled(output.exits(0).is_civil(), 5_000);
+    let result = output.result();
+    output.check(result.measure("handle", "count") == 5_000, "a duration for each record");
+    output.check(result.measure("response", "count") == 5_000, "an answer counts from the arrival of its record");
+    output.check(result.warnings().iter().any(|text| text.contains("keeps 5 MiB a partition")), "a warning");
+    Project::of(&echo(), &plan).run().output().exits(0).prints("consume").prints("records").prints("worker 1:");
+}
+
+#[test]
+fn a_consumer_beside_others_goes_on_until_they_are_done() {
+    // the end of [run] is not the consumer's
+    let plan = embedded(1, "", "rate = \"100/s\"", "iterations = 50");
+    let output = Project::of(&echo(), &plan).run().json().output();
+    let result = output.exits(0).is_civil().result();
+    output.check(result.count_of("/flows/1/messages/acknowledged") == 50, "the writer writes all");
+    // what it has not read by then is nobody's: the last few may be
+    let handled = result.count_of("/flows/0/consume/records/handled");
+    output.check((1..=50).contains(&handled), &format!("some of the records, not {handled}"));
+    output.check(result.acknowledged() == handled, "each is answered");
+}
+
+#[test]
+fn consumers_alone_end_with_the_run() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());
+    let plan = on_kafka(&load, &seen, "", "enabled = false", "duration = \"1s\"");
+    let output = Project::of(&echo(), &plan).run().brokers(&kafka).json().output();
+    let result = output.exits(0).is_civil().result();
+    output.check(result.iterations() == 0, "nothing comes");
+    output.check(result.warnings().iter().any(|text| text.contains("handled no record that counts")), "a warning");
+}
+
+#[test]
+fn more_workers_than_partitions_are_idle_and_named() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (load, seen) = (kafka.topic("in").partitions(2).create(), kafka.topic("seen").create());
+    for strategy in ["range", "cooperative-sticky"] {
+        let plan = on_kafka(&load, &seen, "workers = 3\niterations = 100", "iterations = 100", "");
+        let khost = Project::of(&echo(), &plan).run().brokers(&kafka).kafka("partition.assignment.strategy", strategy);
+        let output = khost.json().output();
+        has_handled(output.exits(0).is_civil(), 100);
+        let idle = output.result().warnings().iter().any(|text| text.contains("1 of 3 workers had no partition"));
+        output.check(idle, "the idle one is told of");
+    }
+}
+
+#[test]
+fn where_it_begins_is_the_manifests_to_say() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (load, seen) = (kafka.topic("in").partitions(2).create(), kafka.topic("seen").create());
+    let plan = on_kafka(&load, &seen, "iterations = 60", "iterations = 100", "");
+    let project = Project::of(&echo(), &plan);
+    let run = |arguments: &[&str]| project.run().brokers(&kafka).json().args(arguments).output();
+    let read = |from: &str, count: &str| {
+        let (from, count) = (format!("flows.app.from=\"{from}\""), format!("flows.app.iterations={count}"));
+        let output = run(&["--set", "flows.write.enabled=false", "--set", &from, "--set", &count]);
+        output.exits(0).is_civil();
+        output.result().iterations()
+    };
+    run(&["--set", "flows.app.enabled=false"]).exits(0);
+    assert_eq!(read("earliest", "60"), 60);
+    assert_eq!(read("committed", "40"), 40, "the rest of the hundred");
+    assert_eq!(sorted(stamps(&seen)), (0..100).collect::<Vec<_>>());
+    // from the end: what is there is left alone, and what comes is read
+    let output = run(&["--set", "flows.app.from=\"latest\"", "--set", "flows.app.iterations=100"]);
+    has_handled(output.exits(0), 100);
+    // and from the first record, whatever is committed
+    assert_eq!(read("earliest", "200"), 200);
+}
+
+#[test]
+fn two_processes_share_a_group() {
+    let Some(kafka) = Kafka::shared() else { return };
+    for strategy in ["range", "cooperative-sticky"] {
+        let (load, seen) = (kafka.topic("in").partitions(4).create(), kafka.topic("seen").create());
+        let app = "workers = 2\nfrom = \"committed\"\nduration = \"5m\"";
+        let plan = on_kafka(&load, &seen, app, "rate = \"200/s\"\nmessages = 4_000", "");
+        let project = Project::of(&echo(), &plan);
+        let start = || {
+            let khost = project.run().brokers(&kafka).kafka("partition.assignment.strategy", strategy);
+            khost.kafka("heartbeat.interval.ms", "500").json()
+        };
+        let first = start().start();
+        seen.wait_for_messages(100);
+        // the second one joins, handles some of its share, and leaves again
+        let second = start().set("flows.write.enabled", "false").set("flows.app.iterations", "50").output();
+        has_handled(second.exits(0).is_civil(), 50);
+        seen.wait_for_messages(4_000);
+        first.interrupt();
+        let first = first.finish();
+        first.exits(130).is_civil();
+        has_handled(&first, 3_950);
+        assert_eq!(sorted(stamps(&seen)), (0..4_000).collect::<Vec<_>>(), "{strategy}");
+    }
+}
+
+#[test]
+fn a_sleeping_worker_is_a_server_of_finite_capacity() {
+    let plan = embedded(1, "max-records = 1", "rate = \"100/s\"", "duration = \"3s\"");
+    let output = Project::of(&slow_echo(50), &plan).run().json().output();
+    let result = output.exits(0).is_civil().result();
+    let handled = result.count_of("/flows/0/consume/records/handled");
+    // 20 a second, and one that was begun before
+    output.check((1..=63).contains(&handled), &format!("at most 20 records a second, not {handled} in 3 s"));
+    let shortest = result.measure("handle", "min_us");
+    output.check(shortest >= 49_900, &format!("50 ms each, not {shortest} us"));
+    let busy = result.number_of("/flows/0/consume/workers/0/busy");
+    output.check(busy > 0.5, &format!("it was busy, not for {busy} of its time"));
+}
+
+#[test]
+fn a_trap_costs_the_records_of_its_call_and_no_others() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());
+    // the record of iteration 30 is its end
+    let trap = "(if (i64.eq (i64.load (i32.add (local.get $bytes) (i32.load offset=32 (local.get $r)))) (i64.const 30))
+                  (then unreachable))";
+    let plan = on_kafka(&load, &seen, "max-records = 10\niterations = 100", "rate = \"500/s\"\niterations = 100", "");
+    let plan = format!("{plan}\n[limits]\ntraps = 1\n");
+    let output = Project::of(&echoes(producer(1), trap), &plan).run().brokers(&kafka).json().output();
+    let result = output.exits(1).is_civil().result();
+    output.check((result.traps(), result.iterations()) == (1, 100), "one trap, and all records are accounted for");
+    let failed = result.iterations_failed();
+    output.check((1..=10).contains(&failed), &format!("the records of one call, not {failed}"));
+    output.check(result.count_of("/flows/0/consume/records/handled") == 100 - failed, "the others are handled");
+    let seen = stamps(&seen);
+    output.check(seen.len() as u64 == 100 - failed && !seen.contains(&30), "they are not delivered again");
+}
+
+#[test]
+fn a_handler_that_takes_too_long_is_thrown_out_of_its_group_and_told_of() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());
+    let plan = on_kafka(&load, &seen, "max-records = 1\niterations = 3", "iterations = 3", "");
+    let khost = Project::of(&slow_echo(9_000), &plan).run().brokers(&kafka).json();
+    let output = khost.kafka("max.poll.interval.ms", "6000").kafka("session.timeout.ms", "6000").output();
+    let result = output.exits(0).is_civil().result();
+    output.check(result.iterations() == 3, "all are handled");
+    output.check(result.count_of("/flows/0/consume/times_left_group") >= 1, "it has left its group");
+    let told = result.warnings().iter().any(|text| text.contains("handle took longer than max.poll.interval.ms"));
+    output.check(told, "a warning");
+    assert_eq!(sorted(stamps(&seen)), [0, 1, 2]);
+}
+
+#[test]
+fn a_topic_that_goes_away_ends_the_run_with_its_name() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());
+    let plan = on_kafka(&load, &seen, "", "enabled = false", "duration = \"60s\"");
+    let plan = plan.replace("enabled = false", "rate = \"20/s\"");
+    let khost = Project::of(&echo(), &plan).run().brokers(&kafka).json().kafka("delivery.timeout.ms", "2000").start();
+    seen.wait_for_messages(10);
+    kafka.delete(&load);
+    let output = khost.finish();
+    let result = output.exits(1).is_civil().result();
+    let named = result.reasons().iter().any(|text| text.contains("flow `app`") && text.contains(&load.name));
+    output.check(named, "why it ended");
+}
+
+#[test]
+fn what_a_manifest_does_not_grant_is_refused_before_the_load() {
+    let plan = embedded(1, "", "", "");
+    let refused = |plan: &str, arguments: &[&str], words: &[&str]| {
+        Project::of(&echo(), plan).run().args(arguments).output().exits(2).explains(words);
+    };
+    refused(
+        &plan.replace("topics = [\"load\"]", "topics = [\"seen\"]"),
+        &[],
+        &["scenario.toml:", "does not let", "seen"],
+    );
+    refused(&plan.replace("topics = [\"load\"]", "topics = [\"laod\"]"), &[], &["scenario.toml:", "no topic", "load"]);
+    refused(&plan.replace("topics = [\"load\"]", ""), &[], &["scenario.toml:", "needs `topics`"]);
+    refused(&plan, &["--set", "flows.app.rate=5/s"], &["flows.app.rate", "another kind's setting"]);
+    refused(&plan, &["--set", "flows.write.group=x"], &["flows.write.group", "consume flow's setting"]);
+}
+
+#[test]
+fn one_name_for_several_members_is_refused() {
+    let plan = embedded(1, "workers = 2", "", "");
+    let output = Project::of(&echo(), &plan).run().kafka("group.instance.id", "a").output();
+    output.exits(2).refuses(&["-X group.instance.id", "each worker is a member of its own"]);
+}
