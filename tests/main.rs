@@ -20,6 +20,7 @@ mod partitioner;
 mod properties;
 mod rates;
 mod records;
+mod replies;
 mod rights;
 mod scenarios;
 mod secrets;

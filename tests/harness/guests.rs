@@ -115,6 +115,14 @@ impl Guest {
             ))
     }
 
+    /// Opens a channel of the manifest in `setup`, as `$channel`.
+    pub(crate) fn channel(mut self, name: &str) -> Self {
+        let (at, length) = (self.data(name.as_bytes()), name.len());
+        self.import("kafka", "open-channel", "(param i32 i32) (result i32)")
+            .functions("(global $channel (mut i32) (i32.const 0))")
+            .setup(&format!("(global.set $channel (call $open-channel (i32.const {at}) (i32.const {length})))"))
+    }
+
     pub(crate) fn wasm(&self) -> Vec<u8> {
         if let Some(bytes) = &self.whole {
             return bytes.clone();
@@ -236,6 +244,46 @@ pub(crate) fn sends_by(messages: &[Fixed], call: impl Fn(usize, usize) -> String
          (local.get $i)"
     );
     guest
+}
+
+/// Sends all these messages to the topic `load` as requests through the channel `answers`, once an iteration, and waits so long
+/// for their replies. Traps unless each came, and none was a failure.
+pub(crate) fn requests(messages: &[Fixed], timeout_ns: u64) -> Guest {
+    sends_by(messages, |at, count| {
+        format!(
+            "(local.set $p (global.get $heap))
+             (call $request (i32.const {at}) (i32.const {count}) (global.get $channel) (i64.const {timeout_ns}) (i32.const 64))
+             (global.set $heap (local.get $p))
+             (call $all-are-there (i32.const {count}))"
+        )
+    })
+    .channel("answers")
+    .import("kafka", "request", "(param i32 i32 i32 i64 i32)")
+    .functions(CHECKS)
+}
+
+/// Of outcomes at 64, one of 32 bytes each: code, count, failed, latency, first reply, count of replies.
+pub(crate) const CHECKS: &str = "
+    (func $all-are-there (param $count i32)
+      (local $at i32) (local $n i32)
+      (if (i32.ne (i32.load offset=4 (i32.const 64)) (local.get $count)) (then unreachable))
+      (local.set $at (i32.load (i32.const 64)))
+      (loop $outcomes
+        (if (i32.load (local.get $at)) (then unreachable))
+        (if (i32.eqz (i32.load offset=4 (local.get $at))) (then unreachable))
+        (if (i32.load offset=8 (local.get $at)) (then unreachable))
+        (local.set $at (i32.add (local.get $at) (i32.const 32)))
+        (br_if $outcomes (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (local.get $count)))))";
+
+/// Sends all these messages to the topic `load` as requests through the channel `answers`, once an iteration, and waits for nothing.
+pub(crate) fn sends_requests(messages: &[Fixed], timeout_ns: u64) -> Guest {
+    sends_by(messages, |at, count| {
+        format!(
+            "(call $send-requests (i32.const {at}) (i32.const {count}) (global.get $channel) (i64.const {timeout_ns}))"
+        )
+    })
+    .channel("answers")
+    .import("kafka", "send-requests", "(param i32 i32 i32 i64)")
 }
 
 fn headers(guest: &mut Guest, headers: &[(String, Option<Vec<u8>>)]) -> usize {
@@ -410,6 +458,15 @@ pub(crate) fn manifest(topic: &str, flow: &str, run: &str) -> String {
          [run]\n\
          {run}\n"
     )
+}
+
+/// The same with a channel `answers` on the topic of this name in Kafka, with these lines.
+pub(crate) fn manifest_with_channel(topic: &str, replies: &str, channel: &str, flow: &str, run: &str) -> String {
+    let more = format!(
+        "[topics.replies]\nname = \"{replies}\"\naccess = [\"consume\"]\n\n\
+         [channels.answers]\ntopics = [\"replies\"]\n{channel}\n\n[flows.write]"
+    );
+    manifest(topic, flow, run).replacen("[flows.write]", &more, 1)
 }
 
 /// The same with a topic that khost creates, as a run on the embedded broker needs.

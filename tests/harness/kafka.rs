@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 mod admin;
+pub(crate) mod application;
 pub(crate) mod certificates;
 pub(crate) mod client;
 mod jars;

@@ -49,6 +49,20 @@ pub struct Outcome {
     reply_count: u32,
 }
 
+impl Outcome {
+    /// Whether all came, and none is a failure.
+    ///
+    /// Errors: [`Error::Code`] when not all came, [`Error::Text`] when a reply is a failure.
+    pub fn result(&self) -> Result<(), Error> {
+        self.code.result()?;
+        match self.failed {
+            0 => Ok(()),
+            1 if self.count == 1 => Err(Error::text("the reply is a failure")),
+            failed => Err(Error::text(format!("{failed} of {} replies are failures", self.count))),
+        }
+    }
+}
+
 impl From<types::Outcome> for Outcome {
     fn from(raw: types::Outcome) -> Self {
         Outcome {
@@ -83,6 +97,16 @@ impl Outcomes {
         let outcome = &self.each[of];
         let first = outcome.first_reply as usize;
         self.replies.range(first..first + outcome.reply_count as usize)
+    }
+
+    /// Whether all came, and none is a failure.
+    ///
+    /// Errors: [`Error::Code`] of the first that did not come, [`Error::Text`] when a reply is a failure.
+    pub fn all(&self) -> Result<&Self, Error> {
+        for outcome in &self.each {
+            outcome.result()?;
+        }
+        Ok(self)
     }
 
     /// The last reply of all.

@@ -81,7 +81,7 @@ pub mod prelude {
     pub use crate::Progress::{self, Done, More, Nothing};
     pub use crate::json::{DeJson, SerJson};
     pub use crate::{Batch, Body, Channel, Check, Consume, Counter, Dataset, Error, Operation};
-    pub use crate::{Record, Result, Rng, Session, Stream, Topic, run};
+    pub use crate::{Record, Result, Rng, Session, Stream, Topic, run, wait};
     /// What the derived code of [`SerJson`] and [`DeJson`] names.
     pub use nanoserde;
     pub use std::time::Duration;

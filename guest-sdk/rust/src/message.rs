@@ -179,10 +179,7 @@ impl Message<'_> {
     pub fn request(self, via: Channel, timeout: Duration) -> Result<Outcomes, Error> {
         let outcomes = self.batch.send(self.at, |own| host::request(own, via.0, nanos(timeout)));
         let outcome = outcomes.each.first().expect("one for each message");
-        outcome.code.result()?;
-        if outcome.failed > 0 {
-            return Err(Error::text("the reply is a failure"));
-        }
+        outcome.result()?;
         Ok(outcomes)
     }
 }

@@ -4,7 +4,7 @@
 //! iterations or handles records and answers with what they sent. Time stands still but for [`run::sleep`](crate::run::sleep)
 //! and [`Running::advance`]; nothing is random but for the seed. What khost would end the instance for panics.
 //!
-//! Channels are not in it.
+//! What comes back through a channel is scripted: [`Host::channel`].
 //!
 //! ```
 //! use khost_guest::prelude::*;
@@ -35,12 +35,14 @@
 //! assert_eq!(error, "parameter `customers` is `many`; it must be a whole number from 0 to 4294967295");
 //! ```
 
+pub(crate) mod channel;
 mod host;
 mod record;
 mod running;
 mod sent;
 pub(crate) mod state;
 
+pub use channel::{Asked, Replies};
 pub use host::Host;
 pub use record::Record;
 pub use running::{Call, Failure, Running};

@@ -6,7 +6,7 @@
 use std::io::Write;
 
 use khost_guest::prelude::*;
-use khost_guest::testing::{self, Host};
+use khost_guest::testing::{self, Asked, Host, Record as Reply, Replies};
 
 const PAGE: &str = include_str!("../../../docs/writing-a-scenario.md");
 const HELLO: &str = include_str!("../../../scenarios/hello/src/lib.rs");
@@ -169,6 +169,54 @@ fn what_the_page_shows_does_what_it_says() {
     page.iterate(1);
     assert_eq!((page.counter("items"), page.check("offsets rise")), (6, (2, 0)));
     assert_eq!(page.observed("refund{tenant=diku}").len(), 2);
+}
+
+struct Imports {
+    orders: Topic,
+    import: Channel,
+}
+
+impl Session for Imports {
+    fn setup() -> Result<Self> {
+        let import = Channel::open("import");
+        Ok(Imports { orders: Topic::open("orders"), import })
+    }
+
+    fn iterate(&mut self, _: u64, out: &mut Batch) -> Result<Progress> {
+        let reply = out.message(self.orders).value("please").request(self.import, Duration::from_secs(5))?;
+        let job = reply.reply()?.value().unwrap_or_default().to_vec();
+
+        let done = self.import.expect(&job, 2, None);
+        out.message(self.orders).key(&job).value("go on").deliver(Duration::from_secs(5))?;
+        wait(&[done], 1, Duration::from_secs(60)).all()?;
+        out.message(self.orders).value("also");
+        out.send_requests(self.import, Duration::from_secs(5));
+        Ok(More)
+    }
+}
+
+fn imports(last: Replies) -> khost_guest::testing::Running {
+    let script = move |asked: &Asked| match asked {
+        Asked::Request(_) => Replies::Come(vec![Reply::new("orders").value("job-7")]),
+        Asked::Expected { correlation, count } => {
+            assert_eq!((correlation.as_slice(), *count), (&b"job-7"[..], 2));
+            last.clone()
+        }
+    };
+    Host::new().topic("orders", 1).channel("import", script).session::<Imports>().unwrap()
+}
+
+#[test]
+fn an_import_waits_for_its_job() {
+    let sent = imports(Replies::Come(Vec::new())).iterate(1);
+    assert_eq!((sent.len(), sent[1].key_text()), (3, Some("job-7")));
+}
+
+#[test]
+fn what_does_not_come_or_fails_fails_the_iteration() {
+    let texts = |last| imports(last).call(1).failures.into_iter().map(|failure| failure.text).collect::<Vec<_>>();
+    assert_eq!(texts(Replies::Never), ["nothing came in time"]);
+    assert_eq!(texts(Replies::Fail(Vec::new())), ["2 of 2 replies are failures"]);
 }
 
 #[test]

@@ -19,7 +19,23 @@ pub(super) const FUNCTIONS: [(&str, &[&str]); 6] = [
         "context",
         &["flow", "worker", "worker-count", "seed", "run-id", "param", "param-list", "fail", "panic", "end-run"],
     ),
-    ("kafka", &["open-topic", "topic-each", "partition-count", "share", "produce", "produce-after", "deliver"]),
+    (
+        "kafka",
+        &[
+            "open-topic",
+            "topic-each",
+            "partition-count",
+            "share",
+            "produce",
+            "produce-after",
+            "deliver",
+            "open-channel",
+            "request",
+            "send-requests",
+            "expect",
+            "wait",
+        ],
+    ),
     ("clock", &["now", "unix-millis", "sleep"]),
     ("metrics", &["open-operation", "observe", "open-counter", "add", "open-check", "check"]),
     ("data", &["open-dataset", "row-count", "columns", "get", "next"]),
@@ -161,6 +177,36 @@ impl Batch {
         self.bytes.extend_from_slice(bytes);
         Span { start, length: bytes.len() as i32 }
     }
+}
+
+/// What came in for one request or expectation.
+#[derive(ComponentType, Lower, Clone, Copy, Debug, PartialEq, Eq)]
+#[component(record)]
+pub struct Outcome {
+    /// 0, or why not all that was expected is in.
+    pub code: i32,
+    /// How many replies came.
+    pub count: u32,
+    /// How many of them are failures.
+    pub failed: u32,
+    /// Nanoseconds to the last of them.
+    pub latency: u64,
+    /// The first of those that are shown.
+    #[component(name = "first-reply")]
+    pub first_reply: u32,
+    /// How many are shown.
+    #[component(name = "reply-count")]
+    pub reply_count: u32,
+}
+
+/// What came in for requests or tickets.
+#[derive(ComponentType, Lower, Clone, Debug, Default, PartialEq, Eq)]
+#[component(record)]
+pub struct Outcomes {
+    /// In their order.
+    pub each: Vec<Outcome>,
+    /// The replies that are shown.
+    pub replies: Batch,
 }
 
 /// Rows of a data set, as many cells each as there are columns.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::contract::{Acknowledgement, Level, Rows};
+use super::contract::{Acknowledgement, Level, Outcomes, Rows};
 use crate::plan::Value;
 
 /// Who an instance is.
@@ -36,6 +36,10 @@ pub enum Sending {
     After(Duration),
     /// Queue them and wait for their acknowledgements, at most this long.
     Deliver(Duration),
+    /// Send them as requests through a channel, and wait for the replies, at most this long.
+    Request(u32, Duration),
+    /// The same without waiting.
+    SendRequests(u32, Duration),
 }
 
 /// A key or a value.
@@ -99,6 +103,17 @@ pub trait Host: Send {
     fn finish(&mut self) -> Result<Vec<Acknowledgement>, String>;
     /// Ends the call of a mistaken guest.
     fn abandon(&mut self);
+
+    /// A channel of the manifest.
+    fn open_channel(&mut self, name: &str) -> Result<u32, String>;
+    /// What came in for the requests of a `Sending::Request` that `finish` has ended.
+    fn outcomes(&mut self) -> Outcomes;
+    /// Announces replies.
+    fn expect(&mut self, via: u32, correlation: &[u8], count: u32, operation: u32) -> Result<u32, String>;
+    /// Waits for announced replies.
+    fn wait(&mut self, on: &[u32], least: u32, timeout: Duration) -> Result<Outcomes, String>;
+    /// A call of the guest is over: what it announced and did not wait for is given up.
+    fn returned(&mut self);
 
     /// Nanoseconds on the run's clock.
     fn now(&self) -> u64;

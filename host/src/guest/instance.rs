@@ -231,6 +231,7 @@ impl<H: Host + 'static> Instance<H> {
         self.store.set_epoch_deadline(1);
         let result = call(&mut self.store);
         let state = self.store.data_mut();
+        state.host.as_mut().expect("the host is back after each call").returned();
         match result {
             Err(error) => Err(explain(&error, state, self.limits, factor)),
             Ok(value) => match state.failed.whole.take() {

@@ -101,25 +101,46 @@ fn kafka<H: Host + 'static>(i: &mut LinkerInstance<'_, State<H>>) -> Result<()> 
         let bytes = bytes.as_le_slice(&c).to_vec();
         ask(&mut c, |host| host.share(&bytes)).map(|body| (body,))
     })?;
-    i.func_wrap("produce", |c: Context<'_, H>, (messages,): (WasmList<Message>,)| {
-        send(c, messages, Sending::Now).map(|_| ())
+    i.func_wrap("produce", |mut c: Context<'_, H>, (messages,): (WasmList<Message>,)| {
+        send(&mut c, messages, Sending::Now).map(|_| ())
     })?;
-    i.func_wrap("produce-after", |c: Context<'_, H>, (delay, messages): (u64, WasmList<Message>)| {
-        send(c, messages, Sending::After(Duration::from_nanos(delay))).map(|_| ())
+    i.func_wrap("produce-after", |mut c: Context<'_, H>, (delay, messages): (u64, WasmList<Message>)| {
+        send(&mut c, messages, Sending::After(Duration::from_nanos(delay))).map(|_| ())
     })?;
-    i.func_wrap("deliver", |c: Context<'_, H>, (messages, timeout): (WasmList<Message>, u64)| {
-        send(c, messages, Sending::Deliver(Duration::from_nanos(timeout))).map(|answers| (answers,))
+    i.func_wrap("deliver", |mut c: Context<'_, H>, (messages, timeout): (WasmList<Message>, u64)| {
+        send(&mut c, messages, Sending::Deliver(Duration::from_nanos(timeout))).map(|answers| (answers,))
+    })?;
+    replies(i)
+}
+
+fn replies<H: Host + 'static>(i: &mut LinkerInstance<'_, State<H>>) -> Result<()> {
+    i.func_wrap("open-channel", |mut c: Context<'_, H>, (name,): (String,)| {
+        ask(&mut c, |host| host.open_channel(&clip(&name))).map(|channel| (channel,))
+    })?;
+    i.func_wrap("request", |mut c: Context<'_, H>, (messages, via, timeout): (WasmList<Message>, u32, u64)| {
+        send(&mut c, messages, Sending::Request(via, Duration::from_nanos(timeout)))?;
+        Ok((host(c.data_mut()).outcomes(),))
+    })?;
+    i.func_wrap("send-requests", |mut c: Context<'_, H>, (messages, via, timeout): (WasmList<Message>, u32, u64)| {
+        send(&mut c, messages, Sending::SendRequests(via, Duration::from_nanos(timeout))).map(|_| ())
+    })?;
+    i.func_wrap("expect", |mut c: Context<'_, H>, (via, id, count, of): (u32, WasmList<u8>, u32, u32)| {
+        let id = id.as_le_slice(&c).to_vec();
+        ask(&mut c, |host| host.expect(via, &id, count, of)).map(|ticket| (ticket,))
+    })?;
+    i.func_wrap("wait", |mut c: Context<'_, H>, (on, least, timeout): (Vec<u32>, u32, u64)| {
+        ask(&mut c, |host| host.wait(&on, least, Duration::from_nanos(timeout))).map(|outcomes| (outcomes,))
     })
 }
 
 fn send<H: Host + 'static>(
-    mut context: Context<'_, H>,
+    context: &mut Context<'_, H>,
     messages: WasmList<Message>,
     sending: Sending,
 ) -> Result<Vec<Acknowledgement>> {
     let began = thread_cpu_ns();
     let mut host = context.data_mut().host.take().expect("the host is only away within this function");
-    let result = push_all(&mut context, &messages, &mut host, sending);
+    let result = push_all(context, &messages, &mut host, sending);
     let state = context.data_mut();
     let result = match result {
         Ok(result) => result,

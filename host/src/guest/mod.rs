@@ -9,7 +9,9 @@ mod instance;
 mod limits;
 mod linker;
 
-pub use contract::{Acknowledgement, Batch, CONTRACT_VERSION, Level, Received, ReceivedHeader, Rows, Span};
+pub use contract::{
+    Acknowledgement, Batch, CONTRACT_VERSION, Level, Outcome, Outcomes, Received, ReceivedHeader, Rows, Span,
+};
 pub use engine::{Compiled, Engine, WORKER_STACK_BYTES};
 pub use error::{GuestError, LoadError};
 pub use host::{Host, Identity, Labels, Outgoing, Part, Sending};

@@ -4,6 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::errors::NO_ANSWER;
+use super::replies::{Entry, Line};
 
 /// What became of one message that a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,12 +92,40 @@ struct Places {
     free: Vec<u32>,
 }
 
-/// One waiting message.
+/// Who waits for what becomes of a message.
 #[derive(Debug, Clone)]
-pub(super) struct Waiter {
-    pub(super) delivery: Arc<Delivery>,
-    pub(super) index: usize,
-    pub(super) operation: u32,
+pub(super) enum Waiter {
+    /// A call, for its delivery; the message is its `index`th.
+    Call { delivery: Arc<Delivery>, index: usize, operation: u32 },
+    /// A request, which fails with it.
+    Request { line: Arc<Line>, entry: Entry, operation: u32 },
+}
+
+impl Waiter {
+    /// Says what became of the message.
+    pub(super) fn answer(self, answer: Acknowledgement) -> Settled {
+        match self {
+            Waiter::Call { delivery, index, operation } => {
+                delivery.answer(index, answer);
+                Settled { operation, is_request: false }
+            }
+            Waiter::Request { line, entry, operation } => {
+                if answer.code != 0 {
+                    line.book.refuse(entry, answer.code);
+                }
+                Settled { operation, is_request: true }
+            }
+        }
+    }
+}
+
+/// What a message was for of which it is known what became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    /// The operation's number in the run.
+    pub operation: u32,
+    /// Its durations are those of its replies, and recorded with them.
+    pub is_request: bool,
 }
 
 impl Waiting {
@@ -133,12 +162,12 @@ mod tests {
     fn answers_come_in_the_order_of_the_messages() {
         let delivery = Delivery::new(2);
         let waiting = Waiting::default();
-        let place = |index| waiting.add(Waiter { delivery: delivery.clone(), index, operation: 0 }, 2);
+        let place = |index| waiting.add(Waiter::Call { delivery: delivery.clone(), index, operation: 0 }, 2);
         let (first, second) = (place(0).expect("free"), place(1).expect("free"));
         assert!(place(2).is_none(), "no more places than allowed");
         for (at, offset) in [(second, 8), (first, 7)] {
             let waiter = waiting.take(at).expect("taken once");
-            waiter.delivery.answer(waiter.index, Acknowledgement { code: 0, partition: 0, offset, latency_ns: 1 });
+            waiter.answer(Acknowledgement { code: 0, partition: 0, offset, latency_ns: 1 });
         }
         let answers = delivery.wait(Duration::from_secs(10), || false);
         assert_eq!(answers.iter().map(|a| a.offset).collect::<Vec<_>>(), [7, 8]);

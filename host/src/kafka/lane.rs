@@ -13,8 +13,9 @@ use rdkafka_sys::types::RDKafkaRespErr::{
 };
 
 use super::client::Client;
-use super::deliver::{Delivery, Waiter};
+use super::deliver::{Delivery, Settled, Waiter};
 use super::errors::ENDING;
+use super::replies::{Entry, Line};
 use crate::measure::Tag;
 
 /// librdkafka's "let the partitioner choose".
@@ -272,25 +273,32 @@ impl Lane {
 
     /// A tag for a message whose delivery is waited for; none when too many are waited for at once.
     pub fn await_delivery(&self, tag: Tag, delivery: &Arc<Delivery>, index: usize, operation: u32) -> Option<Tag> {
-        let waiter = Waiter { delivery: delivery.clone(), index, operation };
+        let waiter = Waiter::Call { delivery: delivery.clone(), index, operation };
         Some(tag.awaited(self.client.waiting.add(waiter, Tag::SLOTS)?))
     }
 
-    /// The operation of a message that was not taken; wakes a call that waits for it.
-    pub fn settle(&self, rejected: &Rejected) -> u32 {
-        if !rejected.tag.is_awaited() {
-            return rejected.tag.slot();
+    /// A tag for a request, which fails with its message; none when too many messages are waited for at once.
+    pub fn await_request(&self, tag: Tag, line: &Arc<Line>, entry: Entry, operation: u32) -> Option<Tag> {
+        let waiter = Waiter::Request { line: line.clone(), entry, operation };
+        Some(tag.awaited(self.client.waiting.add(waiter, Tag::SLOTS)?))
+    }
+
+    /// What a message was for that was not taken; wakes a call that waits for it, and fails a request.
+    pub fn settle(&self, rejected: &Rejected) -> Settled {
+        let tag = rejected.tag;
+        let waiter = if tag.is_awaited() { self.client.waiting.take(tag.slot()) } else { None };
+        match waiter {
+            Some(waiter) => {
+                waiter.answer(super::Acknowledgement { code: rejected.code, ..super::Acknowledgement::PENDING })
+            }
+            None => Settled { operation: if tag.is_awaited() { 0 } else { tag.slot() }, is_request: false },
         }
-        let Some(waiter) = self.client.waiting.take(rejected.tag.slot()) else { return 0 };
-        let answer = super::Acknowledgement { code: rejected.code, ..super::Acknowledgement::PENDING };
-        waiter.delivery.answer(waiter.index, answer);
-        waiter.operation
     }
 
     /// Forgets what is pending, as the call that pushed it has failed; answers the operations that it was for.
     pub fn abandon(&mut self) -> Vec<(Tag, u32)> {
         let tags: Vec<_> = self.pending.drain(..).map(|message| Tag::from_bits(message._private as u64)).collect();
-        tags.into_iter().map(|tag| (tag, self.settle(&Rejected { tag, code: ENDING }))).collect()
+        tags.into_iter().map(|tag| (tag, self.settle(&Rejected { tag, code: ENDING }).operation)).collect()
     }
 
     /// What the client did not take since the last time, moved into `into`.

@@ -19,6 +19,7 @@ mod lane;
 mod partitions;
 mod preflight;
 mod reach;
+mod replies;
 mod reports;
 mod security;
 mod settings;
@@ -29,7 +30,7 @@ pub use addresses::{Address, AddressError, Addresses};
 pub use client::{Client, ClientSetup};
 pub use connection::BrokerError;
 pub use consumer::{Arrived, ConsumeError, Consumer, ConsumerSetup, Group, Partition};
-pub use deliver::{Acknowledgement, Delivery};
+pub use deliver::{Acknowledgement, Delivery, Settled};
 pub use embedded::Embedded;
 pub use errors::{Code, ENDING, NO_ANSWER};
 pub use handle::ClientError;
@@ -38,6 +39,10 @@ pub use preflight::{
     Access, Broker, Checks, Clock, Cluster, Lack, Operation, PreflightError, Resource, TopicFacts, preflight,
 };
 pub use reach::Reach;
+pub use replies::{
+    AlreadyExpected, Answer, Answers, Ask, Book, Entry, Hooks, Id, Ids, Line, Readers, ReadersError, ReadersSetup,
+    Reply, ReplyCounts,
+};
 pub use security::{BadCertificate, CertificateProblem, Security, SecurityError};
 pub use settings::{ClientSettings, SettingsError};
 pub use token::{Keeper, MskIam, Refusal, Source, Token, TokenError};

@@ -17,7 +17,7 @@ use rdkafka_sys::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR;
 
 use super::client::Client;
 use super::complaints::Complaints;
-use super::deliver::Acknowledgement;
+use super::deliver::{Acknowledgement, Settled};
 use crate::measure::{DeliveryInterval, Measure, Refuser, RunClock, Sample, Tag};
 
 /// How long the client's thread waits for a report; an upper bound of how late a quiet second is handed over.
@@ -197,7 +197,10 @@ impl Recorder {
         // SAFETY: as the caller says.
         let service_us = unsafe { rd::rd_kafka_message_latency(message) }.max(0) as u64;
         let good = message.err == RD_KAFKA_RESP_ERR_NO_ERROR;
-        let operation = if tag.is_awaited() { answer(client, tag.slot(), message, service_us) } else { tag.slot() };
+        let Settled { operation, is_request } = match tag.is_awaited() {
+            true => answer(client, tag.slot(), message, service_us),
+            false => Settled { operation: tag.slot(), is_request: false },
+        };
         let bytes = (message.len + message.key_len) as u64;
         if good {
             self.now.all_acknowledged += 1;
@@ -221,6 +224,9 @@ impl Recorder {
             let one = self.now.operations.of(operation);
             one.acknowledged += 1;
             one.bytes += bytes;
+            if is_request {
+                return;
+            }
             one.good(Measure::Service, service_us);
             if self.paced {
                 one.good(Measure::Wait, response_us.saturating_sub(service_us));
@@ -232,6 +238,9 @@ impl Recorder {
             match unsafe { rd::rd_kafka_message_status(message) } {
                 rd::rd_kafka_msg_status_t::RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED => one.unknown += 1,
                 _ => one.failed += 1,
+            }
+            if is_request {
+                return;
             }
             one.bad(Measure::Service, service_us);
             if self.paced {
@@ -250,17 +259,16 @@ impl Recorder {
     }
 }
 
-/// Wakes the call that waits for this message; answers the operation that it counts towards.
-fn answer(client: &Client, place: u32, message: &rd::rd_kafka_message_t, service_us: u64) -> u32 {
-    let Some(waiter) = client.waiting.take(place) else { return 0 };
+/// Wakes the call that waits for this message, or fails its request; answers what it was for.
+fn answer(client: &Client, place: u32, message: &rd::rd_kafka_message_t, service_us: u64) -> Settled {
+    let Some(waiter) = client.waiting.take(place) else { return Settled { operation: 0, is_request: false } };
     let answer = Acknowledgement {
         code: message.err as i32,
         partition: message.partition,
         offset: message.offset,
         latency_ns: service_us * 1_000,
     };
-    waiter.delivery.answer(waiter.index, answer);
-    waiter.operation
+    waiter.answer(answer)
 }
 
 /// Codes below 0 are librdkafka's own: timed out in the client, or given up there.

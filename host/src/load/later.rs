@@ -144,7 +144,7 @@ fn send(shared: &Shared, flow: &FlowRun, lane: &mut Lane, message: Delayed, work
     lane.take_rejected(&mut rejected);
     for one in rejected {
         let now_us = shared.clock.now_us();
-        work.reject(lane.settle(&one), one.tag, one.code, now_us - began, flow.is_timed().then_some(now_us));
+        work.reject(lane.settle(&one).operation, one.tag, one.code, now_us - began, flow.is_timed().then_some(now_us));
     }
     work.blocked_ns += lane.take_blocked().as_nanos() as u64;
 }

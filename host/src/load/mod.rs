@@ -14,6 +14,7 @@ mod order;
 mod ramp;
 mod record;
 mod recorders;
+mod replies;
 mod room;
 mod run;
 mod schedule;

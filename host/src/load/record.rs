@@ -7,7 +7,7 @@ use super::counters::{CheckFigures, CounterFigures};
 use super::data::DataFigures;
 use super::operations::Operation;
 use super::stop::Ended;
-use crate::kafka::{ClientSettings, WireFigures};
+use crate::kafka::{ClientSettings, ReplyCounts, WireFigures};
 use crate::measure::FlowTotals;
 
 /// What came of a run.
@@ -22,6 +22,8 @@ pub struct RunRecord {
     pub checks: Vec<CheckFigures>,
     /// By data set, in the plan's order.
     pub data: Vec<DataFigures>,
+    /// What was read, by channel, in the plan's order.
+    pub channels: Vec<ReplyCounts>,
     /// Why it ended before its plan was done, drain included.
     pub ended: Option<Ended>,
     /// When the load ended, in nanoseconds since its start, if that was before its plan was done.

@@ -18,6 +18,7 @@ use super::operations::Operations;
 use super::order::Order;
 use super::record::{FlowRecord, RunRecord};
 use super::recorders::Recorders;
+use super::replies;
 use super::session::User;
 use super::shared::{Bodies, Shared, Traps};
 use super::stop::Stop;
@@ -28,8 +29,8 @@ use super::worker_host::WorkerHost;
 use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
 use crate::kafka::{
-    Client, ClientError, ClientSettings, ClientSetup, Cluster, ConsumeError, Consumer, ConsumerSetup, Group, Lane,
-    Reach, Wire,
+    Client, ClientError, ClientSettings, ClientSetup, Cluster, ConsumeError, Consumer, ConsumerSetup, Group, Ids, Lane,
+    Reach, ReadersError, Wire,
 };
 use crate::measure::{Busy, Collector, FlowTotals, RunClock, Sample, process_cpu_ns};
 use crate::plan::{Consume, FlowKind, Plan, WarmUp, for_consumers, for_producers};
@@ -94,6 +95,9 @@ pub enum RunError {
     /// A client can't be made.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// Replies can't be read.
+    #[error(transparent)]
+    Readers(#[from] ReadersError),
     /// The system has no more threads.
     #[error("a thread can't be started: {0}")]
     Thread(#[from] std::io::Error),
@@ -110,6 +114,7 @@ impl RunError {
                 Some("correct the setting in [kafka], [flows.NAME.kafka] or -X")
             }
             RunError::Consumer { .. } => Some("khost check says whether the topics and the group are fit to be read"),
+            RunError::Readers(error) => Some(error.hint()),
             RunError::Thread(_) => {
                 Some("lower threads or users, or raise the limit of processes and threads (ulimit -u)")
             }
@@ -128,6 +133,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     let clock = RunClock::default();
     let (lines, log_lines) = channel();
     let (samples, collector) = Collector::start(plan.flows.len());
+    let ids = Arc::new(Ids::new(running.run_id));
     let shared = Arc::new(Shared {
         clock: clock.clone(),
         stop: Stop::default(),
@@ -137,9 +143,12 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         checks: Registry::default(),
         bodies: Bodies::default(),
         data: Data::new(plan, data),
+        lines: replies::lines(running, &ids, &clock, &samples),
+        ids,
         log: Log::new(lines),
         traps: Traps::default(),
     });
+    let readers = replies::start(running, &shared)?;
     let mut flows = Vec::new();
     for index in 0..plan.flows.len() {
         flows.push(start_flow(running, index, &shared, &samples)?);
@@ -184,6 +193,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     let drain = began.elapsed() - load;
     let throttled_s = Busy::now().throttled_since(&busy);
 
+    readers.close();
     let mut records = Vec::new();
     for live in flows {
         live.later.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -227,6 +237,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         counters: shared.counters.counters(),
         checks: shared.checks.checks(),
         data: shared.data.figures(),
+        channels: shared.lines.iter().map(|line| line.book.counts()).collect(),
         ended: shared.stop.why(),
         ended_early_ns: ending_ns.filter(|_| ended_early),
         load,

@@ -9,6 +9,7 @@ use super::data::Data;
 use super::log::Log;
 use super::operations::Operations;
 use super::stop::Stop;
+use crate::kafka::{Ids, Line};
 use crate::measure::RunClock;
 use crate::plan::Topic;
 
@@ -22,6 +23,10 @@ pub(super) struct Shared {
     pub(super) checks: Registry,
     pub(super) bodies: Bodies,
     pub(super) data: Data,
+    /// What makes requests' ids.
+    pub(super) ids: Arc<Ids>,
+    /// The channels, in the plan's order.
+    pub(super) lines: Vec<Arc<Line>>,
     pub(super) log: Log,
     pub(super) traps: Traps,
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::active::ActiveFlow;
 use super::log::LogLine;
 use super::order::Order;
+use super::replies;
 use super::run::Running;
 use super::shared::Shared;
 use super::stop::Ended;
@@ -100,7 +101,8 @@ impl Watch<'_, '_> {
         self.shared.stop.end();
         let before = (self.running.interrupts)();
         self.until(by, before, |watch| {
-            watch.flows.iter().filter(|live| live.flow.readers.is_none()).all(ActiveFlow::is_quiet)
+            let mut others = watch.flows.iter().filter(|live| live.flow.readers.is_none());
+            others.all(ActiveFlow::is_quiet) && replies::are_quiet(watch.shared)
         });
         self.shared.stop.close();
         self.until(by, before, |watch| watch.flows.iter().all(ActiveFlow::has_ended));

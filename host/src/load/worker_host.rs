@@ -4,6 +4,8 @@
 mod figures;
 mod sending;
 
+mod requests;
+
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -13,10 +15,11 @@ use super::flow::FlowRun;
 use super::later::Delayed;
 use super::log::LogLine;
 use super::shared::Shared;
-use crate::guest::{Acknowledgement, Host, Labels, Level, Outgoing, Rows, Sending};
+use crate::guest::{Acknowledgement, Host, Labels, Level, Outcomes, Outgoing, Rows, Sending};
 use crate::kafka::Lane;
 use crate::measure::{JobRun, Measure, Sample, Tag, WorkInterval};
 use figures::OpenFigures;
+use requests::Requests;
 use sending::Call;
 
 /// How long a sleep lasts before the stop is asked again.
@@ -36,6 +39,7 @@ pub struct WorkerHost {
     body_limit: u64,
     figures: OpenFigures,
     data: OpenData,
+    requests: Requests,
     call: Call,
     /// What the messages of each iteration of the current `iterate` count from.
     pub(super) tags: Vec<Tag>,
@@ -58,6 +62,7 @@ impl WorkerHost {
         WorkerHost {
             opened: vec![false; shared.topics.len()],
             data: OpenData::new(&shared, flow.index, body_limit),
+            requests: Requests::default(),
             shared,
             flow,
             worker,
@@ -83,6 +88,7 @@ impl WorkerHost {
         self.tags.clear();
         self.figures.reset();
         self.data.reset();
+        self.requests.reset();
     }
 
     /// Hands over what was recorded when a second is over; `last` does it in any case, and so does a session's user.
@@ -182,7 +188,7 @@ impl Host for WorkerHost {
 
     fn begin(&mut self, sending: Sending, count: usize) -> Result<(), String> {
         self.begin_call(sending, count);
-        Ok(())
+        self.begin_requests(count)
     }
 
     #[inline]
@@ -192,11 +198,34 @@ impl Host for WorkerHost {
     }
 
     fn finish(&mut self) -> Result<Vec<Acknowledgement>, String> {
-        Ok(self.finish_call())
+        let acknowledgements = self.finish_call();
+        self.finish_requests();
+        Ok(acknowledgements)
     }
 
     fn abandon(&mut self) {
         self.abandon_call();
+        self.abandon_requests();
+    }
+
+    fn open_channel(&mut self, name: &str) -> Result<u32, String> {
+        self.find_channel(name)
+    }
+
+    fn outcomes(&mut self) -> Outcomes {
+        self.requests.take_outcomes()
+    }
+
+    fn expect(&mut self, via: u32, correlation: &[u8], count: u32, operation: u32) -> Result<u32, String> {
+        self.announce(via, correlation, count, operation)
+    }
+
+    fn wait(&mut self, on: &[u32], least: u32, timeout: Duration) -> Result<Outcomes, String> {
+        self.wait_for_tickets(on, least, timeout)
+    }
+
+    fn returned(&mut self) {
+        self.requests.give_up_tickets();
     }
 
     fn now(&self) -> u64 {

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use hdrhistogram::Histogram;
 
 use super::{
-    DeliveryInterval, Failures, JobRuns, Measure, OperationInterval, Sample, Series, WorkInterval, new_histogram,
+    Asked, DeliveryInterval, Failures, JobRuns, Measure, OperationInterval, Sample, Series, WorkInterval, new_histogram,
 };
 
 /// What a run came to, by flow.
@@ -53,7 +53,7 @@ pub struct FlowTotals {
     pub guest_cpu_ns: u64,
     /// Time that workers waited for room in a client's queue, summed.
     pub blocked_ns: u64,
-    /// Time that guests waited in `deliver` and `sleep`, summed.
+    /// Time that guests waited in `deliver`, `request`, `wait` and `sleep`, summed.
     pub waited_ns: u64,
     /// Time that workers slept because nothing was due, summed.
     pub idle_ns: u64,
@@ -71,6 +71,10 @@ pub struct FlowTotals {
     pub last_begun_us: u64,
     /// When the last measured acknowledgement came, on the run's clock; 0 for none.
     pub last_acknowledged_us: u64,
+    /// Requests with warm-up.
+    pub all_requests: Asked,
+    /// Announced replies with warm-up.
+    pub all_expectations: Asked,
 }
 
 impl Default for FlowTotals {
@@ -101,6 +105,8 @@ impl Default for FlowTotals {
             last_iteration_us: 0,
             last_begun_us: 0,
             last_acknowledged_us: 0,
+            all_requests: Asked::default(),
+            all_expectations: Asked::default(),
         }
     }
 }
@@ -124,7 +130,11 @@ impl FlowTotals {
         let point = self.series.at(work.second);
         point.sent += work.all_sent;
         point.failed += work.all_failed;
+        // where replies are measured, they are a second's durations, and not the acknowledgements
+        work.operations.some().filter_map(latency).for_each(|replies| self.series.durations(work.second, replies));
         self.add_operations(work.operations.into_some());
+        self.all_requests.add(&work.all_requests);
+        self.all_expectations.add(&work.all_expectations);
         self.add_failures(work.failures);
         self.jobs.merge(work.jobs);
         self.iterations += work.iterations;
@@ -260,6 +270,7 @@ impl Gathering {
                 self.iterations += work.all_iterations;
                 self.sent += work.all_sent;
                 self.failed += work.all_failed;
+                self.add_latency(work.second, work.operations.some());
             }
             Sample::Deliveries(d) => {
                 self.acknowledged += d.all_acknowledged;
@@ -267,17 +278,19 @@ impl Gathering {
                 let second = self.seconds.entry(d.second).or_default();
                 second.acknowledged += d.all_acknowledged;
                 second.bytes += d.all_bytes;
-                for latency in d.operations.some().filter_map(latency) {
-                    second
-                        .latency
-                        .get_or_insert_with(new_histogram)
-                        .add(latency)
-                        .expect("all histograms have the same bounds");
-                }
-                while self.seconds.len() > MOST_SECONDS {
-                    self.seconds.pop_first();
-                }
+                self.add_latency(d.second, d.operations.some());
             }
+        }
+        while self.seconds.len() > MOST_SECONDS {
+            self.seconds.pop_first();
+        }
+    }
+
+    fn add_latency<'o>(&mut self, second: u64, operations: impl Iterator<Item = &'o OperationInterval>) {
+        for latency in operations.filter_map(latency) {
+            let second = self.seconds.entry(second).or_default();
+            let sum = second.latency.get_or_insert_with(new_histogram);
+            sum.add(latency).expect("all histograms have the same bounds");
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use super::{JobRuns, Measure, Tag, new_histogram};
+use super::{Asked, JobRuns, Measure, Tag, new_histogram};
 
 /// What goes to the collector.
 #[derive(Debug)]
@@ -57,6 +57,10 @@ pub struct OperationInterval {
     pub unknown: u64,
     /// Bytes of the acknowledged ones: keys and values.
     pub bytes: u64,
+    /// Requests, by what became of them.
+    pub requests: Asked,
+    /// Announced replies, likewise.
+    pub expectations: Asked,
     /// Durations of what went well, by measure.
     pub good: [Option<Box<Histogram<u64>>>; Measure::COUNT],
     /// Durations until it failed, by measure.
@@ -87,6 +91,8 @@ impl OperationInterval {
         self.failed += other.failed;
         self.unknown += other.unknown;
         self.bytes += other.bytes;
+        self.requests.add(&other.requests);
+        self.expectations.add(&other.expectations);
         for (mine, theirs) in self.good.iter_mut().chain(&mut self.bad).zip(other.good.into_iter().chain(other.bad)) {
             match (mine, theirs) {
                 (_, None) => {}
@@ -176,7 +182,8 @@ pub struct WorkInterval {
     pub flow: usize,
     /// Which second of the run's clock.
     pub second: u64,
-    /// Durations by operation: enqueue, lateness, what the guest observed; and messages that the client refused.
+    /// Durations by operation: enqueue, lateness, what the guest observed; messages that the client refused; and what
+    /// became of requests.
     pub operations: ByOperation,
     /// Messages that the client refused, by reason.
     pub failures: Failures,
@@ -200,7 +207,7 @@ pub struct WorkInterval {
     pub guest_cpu_ns: u64,
     /// Time that the worker waited for room in the client's queue.
     pub blocked_ns: u64,
-    /// Time that the guest waited in `deliver` and `sleep`.
+    /// Time that the guest waited in `deliver`, `request`, `wait` and `sleep`.
     pub waited_ns: u64,
     /// Time that the worker slept because nothing was due.
     pub idle_ns: u64,
@@ -214,6 +221,10 @@ pub struct WorkInterval {
     pub last_begun_us: u64,
     /// Whether the partitioner placed any message by its key.
     pub keyed: bool,
+    /// Requests with warm-up.
+    pub all_requests: Asked,
+    /// Announced replies with warm-up.
+    pub all_expectations: Asked,
 }
 
 impl WorkInterval {
@@ -257,6 +268,8 @@ impl WorkInterval {
             *mine += theirs;
         }
         self.keyed |= keyed;
+        self.all_requests.add(&other.all_requests);
+        self.all_expectations.add(&other.all_expectations);
         self.last_iteration_us = self.last_iteration_us.max(last_iteration_us);
         self.last_begun_us = self.last_begun_us.max(last_begun_us);
     }
@@ -264,16 +277,23 @@ impl WorkInterval {
     /// Counts a message that the client did not take. `took_us` is the time from the call to the refusal, `now_us` is
     /// now, on the run's clock; an unpaced flow has no response.
     pub fn reject(&mut self, operation: u32, tag: Tag, code: i32, took_us: u64, now_us: Option<u64>) {
-        self.all_failed += 1;
-        self.failures.entry((Refuser::Client, code)).or_default().add(tag.is_warm_up());
+        self.reject_untimed(operation, tag, code);
         if tag.is_warm_up() {
             return;
         }
         let one = self.operations.of(operation);
-        one.failed += 1;
         one.bad(Measure::Service, took_us);
         if let Some(now_us) = now_us {
             one.bad(Measure::Response, now_us.saturating_sub(tag.time_us()));
+        }
+    }
+
+    /// The same for one whose durations are recorded elsewhere.
+    pub fn reject_untimed(&mut self, operation: u32, tag: Tag, code: i32) {
+        self.all_failed += 1;
+        self.failures.entry((Refuser::Client, code)).or_default().add(tag.is_warm_up());
+        if !tag.is_warm_up() {
+            self.operations.of(operation).failed += 1;
         }
     }
 }

@@ -6,11 +6,11 @@
 pub enum Measure {
     /// The time inside `produce`.
     Enqueue,
-    /// Sent to acknowledged.
+    /// Sent to acknowledged; of a request to its last reply.
     Service,
     /// Intended to sent.
     Wait,
-    /// Intended to acknowledged.
+    /// Intended to acknowledged; of a request to its last reply.
     Response,
     /// Intended to returned.
     Iteration,
@@ -43,7 +43,7 @@ pub const MEASURES: [MeasureInfo; 8] = [
     MeasureInfo {
         measure: Measure::Service,
         name: "service",
-        meaning: "handed to librdkafka -> acknowledged by the broker, as the client sees it; linger and the client's queue are in it (rd_kafka_message_latency)",
+        meaning: "handed to librdkafka -> acknowledged by the broker, as the client sees it (rd_kafka_message_latency), or of a request: -> its last reply is read; linger and the client's queue are in it",
     },
     MeasureInfo {
         measure: Measure::Wait,
@@ -53,7 +53,7 @@ pub const MEASURES: [MeasureInfo; 8] = [
     MeasureInfo {
         measure: Measure::Response,
         name: "response",
-        meaning: "the intended time -> acknowledged by the broker: wait + service; an unpaced flow has none",
+        meaning: "the intended time -> acknowledged by the broker, or of a request: -> its last reply is read: wait + service; an unpaced flow has none. Of replies that were announced: the call of `expect` -> the last of them",
     },
     MeasureInfo {
         measure: Measure::Iteration,

@@ -3,6 +3,7 @@
 //! A thread records into histograms of its own and hands them over once a second; one collector merges. Nothing here
 //! knows Kafka, WebAssembly or how results are shown.
 
+mod asked;
 mod clock;
 mod collector;
 mod histogram;
@@ -14,6 +15,7 @@ mod room;
 mod series;
 mod tag;
 
+pub use asked::Asked;
 pub use clock::{RunClock, process_cpu_ns, thread_cpu_ns};
 pub use collector::{Collector, Counts, FlowTotals, Live, LiveSecond, Totals};
 pub use histogram::{Distribution, MAX_MICROS, new_histogram};

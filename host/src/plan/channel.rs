@@ -158,7 +158,10 @@ mod tests {
         let header = |value: Option<&str>| Sign::Other(FailureSign::Header("e".into(), value.map(str::to_owned)));
         assert_eq!(parse_sign("header:e").ok(), Some(header(None)));
         assert_eq!(parse_sign("header:e=a=b").ok(), Some(header(Some("a=b"))));
-        assert_eq!(parse_sign("json:/ok=false").ok(), Some(Sign::Other(FailureSign::Json("/ok".into(), "false".into()))));
+        assert_eq!(
+            parse_sign("json:/ok=false").ok(),
+            Some(Sign::Other(FailureSign::Json("/ok".into(), "false".into())))
+        );
         for text in ["", "json:/ok", "header:=x", "json:ok=false", "key"] {
             assert!(parse_sign(text).is_err(), "{text}");
         }

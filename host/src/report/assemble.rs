@@ -9,6 +9,7 @@ use super::document::*;
 use super::explain::explain;
 use super::jobs;
 use super::limited_by::{Signs, limited_by};
+use super::requests;
 use crate::kafka::{Cluster, Code};
 use crate::load::{Ended, FlowRecord, Operation, RunRecord, Schedule};
 use crate::measure::{Distribution, FailureCount, MEASURES, Machine, Measure, OperationInterval, Refuser};
@@ -85,6 +86,7 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         machine: facts.machine,
         librdkafka: rdkafka::util::get_rdkafka_version().1,
     };
+    let channels = requests::channels(plan, &record.channels);
     let out_of_rows = data::reasons(plan, &flows, &data, &record.data);
     let outcome = outcome(plan, &flows, out_of_rows, record.ended, record.load.as_secs_f64());
     RunResult {
@@ -106,6 +108,7 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         counters: record.counters,
         checks: record.checks,
         data,
+        channels,
         honesty,
         settings: plan.settings.iter().map(setting_line).collect(),
         warnings,
@@ -151,6 +154,7 @@ fn outcome(plan: &Plan, flows: &[FlowResult], out_of_rows: Vec<String>, ended: O
         count(warm_up_failed, &format!("of the warm-up's {rounds}s failed"));
         let failed = result.iterations.failed;
         count(failed, &format!("{rounds}{} failed", if failed == 1 { "" } else { "s" }));
+        reasons.extend(requests::reasons(result));
     }
     reasons.extend(out_of_rows);
     let interrupted = ended == Some(Ended::Interrupted);
@@ -243,6 +247,8 @@ fn flow_result(
             acknowledged_with_warm_up: totals.all_acknowledged,
             failed_with_warm_up: totals.all_failed,
         },
+        requests_with_warm_up: requests::requests(&totals.all_requests),
+        expectations_with_warm_up: requests::expectations(&totals.all_expectations),
         throughput,
         failures: totals.failures.iter().map(failure).collect(),
         failed_iterations: texts(done.failed_texts),
@@ -428,6 +434,8 @@ fn operation_result(operation: &Operation, one: &OperationInterval) -> Operation
         failed: one.failed,
         unknown: one.unknown,
         bytes: one.bytes,
+        requests: requests::requests(&one.requests),
+        expectations: requests::expectations(&one.expectations),
         measures,
         with_failures,
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::consume::ConsumeResult;
+use super::requests::{ChannelResult, Expectations, Requests};
 use crate::kafka::{ClientSettings, Cluster};
 use crate::load::{CheckFigures, CounterFigures};
 use crate::measure::{Distribution, Machine, Point};
@@ -45,6 +46,8 @@ pub struct RunResult {
     pub checks: Vec<CheckFigures>,
     /// The data sets, in the manifest's order.
     pub data: Vec<DataResult>,
+    /// The channels, in the manifest's order.
+    pub channels: Vec<ChannelResult>,
     /// What the figures rest on.
     pub honesty: Honesty,
     /// Every setting with its value and where it came from.
@@ -134,6 +137,10 @@ pub struct FlowResult {
     pub iterations: Iterations,
     /// Its messages.
     pub messages: Messages,
+    /// Its requests, warm-up included; null without any.
+    pub requests_with_warm_up: Option<Requests>,
+    /// Its announced replies, likewise.
+    pub expectations_with_warm_up: Option<Expectations>,
     /// Acknowledged messages over the window.
     pub throughput: Option<Throughput>,
     /// Why messages failed.
@@ -292,6 +299,10 @@ pub struct OperationResult {
     pub unknown: u64,
     /// Keys and values of the acknowledged ones.
     pub bytes: u64,
+    /// Requests, by what became of them; null without any.
+    pub requests: Option<Requests>,
+    /// Announced replies, likewise.
+    pub expectations: Option<Expectations>,
     /// Durations of what went well, by the measure's name.
     pub measures: BTreeMap<&'static str, Distribution>,
     /// The same with those of what failed, up to the failure; only where something failed.
@@ -340,7 +351,7 @@ pub struct WorkerTime {
     pub guest: Option<f64>,
     /// Waiting for room in the client's queue.
     pub blocked: Option<f64>,
-    /// The guest waited in `deliver` or `sleep`.
+    /// The guest waited in `deliver`, `request`, `wait` or `sleep`.
     pub waited: Option<f64>,
     /// Nothing was due.
     pub idle: Option<f64>,

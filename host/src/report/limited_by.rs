@@ -102,7 +102,7 @@ pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
     }
     if signs.waited >= GUEST && signs.users.is_none() {
         let sentence = format!(
-            "the guest: it waited in `deliver` or `sleep` for {} of the workers' time{behind}",
+            "the guest: it waited in `deliver`, `request` or `sleep` for {} of the workers' time{behind}",
             percent(signs.waited)
         );
         return limit("guest", sentence);

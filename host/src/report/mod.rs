@@ -10,6 +10,7 @@ mod jobs;
 mod limited_by;
 mod numbers;
 mod progress;
+mod requests;
 mod terminal;
 
 pub use assemble::{Facts, assemble};
@@ -17,4 +18,5 @@ pub use check::{check_failed_json, check_json, check_text};
 pub use consume::{ConsumeResult, ReaderResult, Records};
 pub use document::*;
 pub use progress::Display;
+pub use requests::{ChannelResult, Expectations, Requests};
 pub use terminal::text;

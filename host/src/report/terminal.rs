@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table};
 
 use super::document::{FlowResult, OperationResult, RunResult};
 use super::numbers::{count, decimal, millis, percent, plural};
-use super::{consume, data, jobs};
+use super::{consume, data, jobs, requests};
 use crate::measure::{Distribution, MEASURES, Measure};
 
 /// Partitions of a topic whose counts are all shown.
@@ -182,6 +182,9 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
     if flow.jobs.is_empty() || measures.row_count() > 0 {
         rows(out, &measures);
     }
+    if let Some(table) = requests::table(flow, operation_name) {
+        rows(out, &table);
+    }
     for failure in &flow.failures {
         line(
             out,
@@ -244,7 +247,7 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
     }
     let share = |share: Option<f64>| share.map_or("n/a".into(), percent);
     let time = format!(
-        "{} in the guest, {} waiting for the client's queue ({} s), {} in deliver or sleep, {} idle",
+        "{} in the guest, {} waiting for the client's queue ({} s), {} waiting in its calls, {} idle",
         share(flow.workers.guest),
         share(flow.workers.blocked),
         decimal(flow.workers.blocked_s),
@@ -347,6 +350,7 @@ fn scenario_figures(out: &mut Page, result: &RunResult) {
         );
         line(out, "check", &text);
     }
+    requests::lines(result).iter().for_each(|text| line(out, "replies", text));
     for set in &result.data {
         line(out, "data", &data::line(set));
     }

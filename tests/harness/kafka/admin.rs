@@ -34,8 +34,7 @@ impl Kafka {
         Topic::new(&self.bootstrap, name)
     }
 
-    /// Removes a topic, whose data a benchmark wants to be rid of.
-    #[allow(dead_code, reason = "tests leave theirs to the broker's end")]
+    /// Removes a topic.
     pub(crate) fn delete(&self, topic: &Topic) {
         let results = block_on(self.admin().delete_topics(&[&topic.name], &AdminOptions::new()))
             .expect("the request is answered");

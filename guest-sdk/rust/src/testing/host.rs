@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::Running;
+use super::channel::{Asked, Channel, Replies};
 use super::state::{State, Table, enter};
 use crate::batch::nanos;
 use crate::worker::{self, Factory};
@@ -71,6 +72,12 @@ impl Host {
     /// One of a topic that the manifest repeats.
     pub fn topic_each(mut self, name: &str, each: &str, partitions: u32) -> Self {
         self.0.add_topic(name, Some(each), partitions);
+        self
+    }
+
+    /// A channel of the manifest, and what comes back for each thing that is asked for through it.
+    pub fn channel(mut self, name: &str, replies: impl FnMut(&Asked) -> Replies + 'static) -> Self {
+        self.0.channels.push(Channel { name: name.into(), script: Box::new(replies) });
         self
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::channel::{Channel, Ticket};
 use super::{Failure, Sent};
 use crate::bindings::khost::scenario::metrics::Label;
 use crate::bindings::khost::scenario::{data, types};
@@ -27,6 +28,8 @@ pub(crate) struct State {
     pub(crate) set_up: bool,
     topics: Vec<Topic>,
     bodies: Vec<Vec<u8>>,
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) tickets: Vec<Ticket>,
     pub(crate) rows: Vec<Row>,
     pub(crate) tables: Vec<Table>,
     pub(crate) logs: Vec<(Level, String)>,
@@ -76,6 +79,8 @@ impl Default for State {
             set_up: false,
             topics: Vec::new(),
             bodies: Vec::new(),
+            channels: Vec::new(),
+            tickets: Vec::new(),
             rows: Vec::new(),
             tables: Vec::new(),
             logs: Vec::new(),

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use super::{WorkerHost, recording};
 use crate::guest::{Acknowledgement, Outgoing, Part, Sending};
-use crate::kafka::{Delivery, ENDING, Record, Rejected, Value};
+use crate::kafka::{Delivery, ENDING, Record, Rejected, Settled, Value};
 use crate::load::later::{Delayed, DelayedValue};
-use crate::measure::{Measure, Tag};
+use crate::measure::{Measure, Tag, WorkInterval};
 
 /// Delayed messages of a flow that wait at a time, in bytes; a guest that delays more waits.
 const MOST_DELAYED_BYTES: u64 = 256 << 20;
 
 /// The call of `produce`, or its like, that is under way.
 pub(super) struct Call {
-    sending: Sending,
+    pub(super) sending: Sending,
     began_us: u64,
     delivery: Option<Arc<Delivery>>,
     pushed: usize,
@@ -28,6 +28,22 @@ pub(super) struct Call {
     pub(super) in_iterate: u64,
     /// `sleep` has said that the run is ending.
     pub(super) told_to_end: bool,
+}
+
+impl Call {
+    /// Counts a message that is handed over.
+    #[inline]
+    pub(super) fn count(&mut self, now: &mut WorkInterval, keyed: bool, tag: Tag, operation: u32) {
+        self.pushed += 1;
+        now.keyed |= keyed;
+        now.all_sent += 1;
+        if !tag.is_warm_up() {
+            match self.measured.last_mut() {
+                Some((last, count)) if *last == operation => *count += 1,
+                _ => self.measured.push((operation, 1)),
+            }
+        }
+    }
 }
 
 impl Default for Call {
@@ -80,16 +96,12 @@ impl WorkerHost {
         if let Sending::After(delay) = self.call.sending {
             return self.delay(message, topic, tag.operation(operation), delay);
         }
-        let key = match message.key {
-            Part::Null => None,
-            Part::Bytes(bytes) => Some(bytes),
-            Part::Shared { body, start, length } => Some(slice(&self.bodies, body, start, length)?),
-        };
-        let value = match message.value {
-            Part::Null => Value::Null,
-            Part::Bytes(bytes) => Value::Copied(bytes),
-            Part::Shared { body, start, length } => Value::Kept(slice(&self.bodies, body, start, length)?),
-        };
+        if self.requests.are_sent() {
+            // SAFETY: as the caller promises.
+            return unsafe { self.push_request(message, topic, tag, operation) };
+        }
+        let key = key(&self.bodies, message)?;
+        let value = value(&self.bodies, message)?;
         let carried = match &self.call.delivery {
             None => tag.operation(operation),
             Some(delivery) => self
@@ -97,15 +109,7 @@ impl WorkerHost {
                 .await_delivery(tag, delivery, self.call.pushed, operation)
                 .ok_or_else(|| format!("more than {} messages are waited for at once", Tag::SLOTS))?,
         };
-        self.call.pushed += 1;
-        self.now.keyed |= key.is_some() && message.partition < 0;
-        self.now.all_sent += 1;
-        if !tag.is_warm_up() {
-            match self.call.measured.last_mut() {
-                Some((last, count)) if *last == operation => *count += 1,
-                _ => self.call.measured.push((operation, 1)),
-            }
-        }
+        self.call.count(&mut self.now, key.is_some() && message.partition < 0, tag, operation);
         let record = Record {
             topic,
             partition: message.partition,
@@ -185,9 +189,12 @@ impl WorkerHost {
         now.blocked_ns += lane.take_blocked().as_nanos() as u64;
         lane.take_rejected(&mut call.rejected);
         for one in call.rejected.drain(..) {
-            let operation = lane.settle(&one);
+            let Settled { operation, is_request } = lane.settle(&one);
             let now_us = flow.is_timed().then_some(now_us);
-            recording(flow, *worker, now, |work| work.reject(operation, one.tag, one.code, took_us, now_us));
+            recording(flow, *worker, now, |work| match is_request {
+                true => work.reject_untimed(operation, one.tag, one.code),
+                false => work.reject(operation, one.tag, one.code, took_us, now_us),
+            });
         }
     }
 
@@ -233,6 +240,26 @@ impl WorkerHost {
         // its thread lives as long as a worker does
         let _ = self.later.send(delayed);
         Ok(())
+    }
+}
+
+/// A message's key; one out of a body is copied by librdkafka.
+#[inline]
+pub(super) fn key<'m>(bodies: &'m [Arc<[u8]>], message: &Outgoing<'m>) -> Result<Option<&'m [u8]>, String> {
+    match message.key {
+        Part::Null => Ok(None),
+        Part::Bytes(bytes) => Ok(Some(bytes)),
+        Part::Shared { body, start, length } => slice(bodies, body, start, length).map(Some),
+    }
+}
+
+/// A message's value.
+#[inline]
+pub(super) fn value<'m>(bodies: &'m [Arc<[u8]>], message: &Outgoing<'m>) -> Result<Value<'m>, String> {
+    match message.value {
+        Part::Null => Ok(Value::Null),
+        Part::Bytes(bytes) => Ok(Value::Copied(bytes)),
+        Part::Shared { body, start, length } => slice(bodies, body, start, length).map(Value::Kept),
     }
 }
 

@@ -137,8 +137,9 @@ fn failure(text: &str, numbers: &[usize], topics: &[Topic]) -> Result<FailureSig
             let failing = of_name(&name, topics)?;
             if failing.iter().any(|number| !numbers.contains(number)) {
                 let own: Vec<&str> = numbers.iter().map(|number| topics[*number].key.as_str()).collect();
-                return Err(Error::refused(format!("topic {name:?} is none of the channel's `topics`"))
-                    .with_known(&name, own));
+                return Err(
+                    Error::refused(format!("topic {name:?} is none of the channel's `topics`")).with_known(&name, own)
+                );
             }
             Ok(FailureSign::Topics(failing))
         }
