@@ -2,7 +2,6 @@
 //! group; what is handled is committed; who can't read says so.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use crate::harness::guests::{Fixed, Guest, Stamp, echoes, producer, sends};
 use crate::harness::topics::Topic;

@@ -339,7 +339,8 @@ fn the_table_of_the_result_document_is_the_documents() {
         .begins("(call $fail (i32.const 0) (i32.const 0) (i32.const 1))");
     for guest in [traps, fails] {
         let manifest = manifest_with_topic(1, "rate = \"100/s\"", "duration = \"1s\"");
-        let manifest = manifest + "[data.items]\nfile = \"items.csv\"\n";
+        let manifest = manifest.replace("[\"produce\"]", "[\"produce\", \"consume\"]")
+            + "[data.items]\nfile = \"items.csv\"\n[flows.app]\nkind = \"consume\"\ntopics = [\"load\"]\n";
         let output = Project::of(&guest, &manifest)
             .file("items.csv", "id\n1\n")
             .run()
@@ -374,8 +375,8 @@ fn paths(value: &Value, at: &str, into: &mut BTreeSet<String>) {
             Value::Object(map) if name == "measures" => {
                 map.values().for_each(|one| paths(one, &format!("{path}.*."), into));
             }
-            // settings by their names, and the same measures again
-            Value::Object(_) if ["client", "config", "with_failures"].contains(&name.as_str()) => {}
+            // settings by their names, partitions by their topics, and the same measures again
+            Value::Object(_) if ["client", "config", "partitions", "with_failures"].contains(&name.as_str()) => {}
             other => paths(other, &format!("{path}."), into),
         }
         into.insert(path);

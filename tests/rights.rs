@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::harness::guests::{manifest, producer};
+use crate::harness::guests::{Guest, manifest, producer};
 use crate::harness::kafka::access::{Operation, Resource};
 use crate::harness::kafka::listeners::{ALICE, Listener};
 use crate::harness::kafka::secured::Secured;
@@ -149,4 +149,26 @@ fn a_right_that_is_revoked_in_mid_run_fails_the_rest_and_keeps_the_results() {
         let all = result.acknowledged() + result.failed();
         output.check(result.acknowledged() >= 300 && (1450..=1550).contains(&all), "1500 messages in all");
     }
+}
+
+#[test]
+fn a_consume_flow_needs_its_group_and_to_read_its_topics() {
+    let Some(kafka) = Kafka::secured() else { return };
+    let (topic, group) = (kafka.topic("guarded").create(), unique("guarded"));
+    let plan = manifest(&topic.name, "", "duration = \"1s\"").replace("[\"produce\"]", "[\"consume\"]");
+    let flow = format!("kind = \"consume\"\ntopics = [\"load\"]\ngroup = \"{group}\"");
+    let project = Project::of(&Guest::new("(i32.const 0)"), &plan.replace("kind = \"stream\"", &flow));
+    let check = || as_alice(project.khost(&["check", "scenario.wasm"]), &kafka).output();
+    let run = || as_alice(project.run(), &kafka).output();
+    let (on_topic, on_group) = (format!("topic `{}`", topic.name), format!("group `{group}`"));
+    for output in [check(), run()] {
+        output.exits(3).explains(&[&format!("Read on {on_topic}"), &format!("Read on {on_group}")]);
+    }
+    kafka.allow(PRINCIPAL, Operation::Read, Resource::Topic(&topic.name));
+    for output in [check(), run()] {
+        lacks(&output, &["Describe", "Read"], &on_group, &format!("--group {group}"), &kafka);
+    }
+    kafka.allow(PRINCIPAL, Operation::Read, Resource::Group(&group));
+    check().exits(0).prints(&group);
+    run().exits(0).is_civil();
 }

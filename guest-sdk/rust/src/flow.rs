@@ -53,6 +53,8 @@ pub trait Consume: Sized + 'static {
     /// Handles one record. What is in `out` is sent when all records of the call are handled, or at
     /// [`out.produce()`](Batch::produce). In a flow that sleeps it is sent after each record, as who waits for a reply is not to
     /// wait for the records behind it. An error fails this record only.
+    ///
+    /// A reply has the headers of what it answers: `out.message(replies).copy_headers(record).value(answer)`.
     fn handle(&mut self, record: Record<'_>, out: &mut Batch) -> Result<Progress>;
 
     /// Called once, after the last record.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::batch::nanos;
 use crate::json::{self, SerJson};
 use crate::wire::{self, Payload};
-use crate::{Acknowledgement, Batch, Channel, Error, Operation, Outcomes, Result, Slice, host};
+use crate::{Acknowledgement, Batch, Channel, Error, Operation, Outcomes, Record, Result, Slice, host};
 
 /// The message that was begun last. It is part of its batch already, so nothing need be done at the end of the chain.
 pub struct Message<'b> {
@@ -126,6 +126,33 @@ impl Message<'_> {
     pub fn header_null(mut self, name: &str) -> Self {
         let name = self.put(name.as_bytes());
         self.push_header(name, 0, Payload::default())
+    }
+
+    /// Adds all headers of a record that was read, in their order: whoever asked finds its correlation id again.
+    pub fn copy_headers(mut self, record: Record<'_>) -> Self {
+        for (name, value) in record.headers() {
+            self = self.copy(name, value);
+        }
+        self
+    }
+
+    /// Adds the last header of this name of a record that was read, if it has one.
+    pub fn copy_header(self, record: Record<'_>, name: &str) -> Self {
+        match record.headers().rev().find(|header| header.0 == name.as_bytes()) {
+            Some((name, value)) => self.copy(name, value),
+            None => self,
+        }
+    }
+
+    fn copy(mut self, name: &[u8], value: Option<&[u8]>) -> Self {
+        let name = self.put(name);
+        match value {
+            Some(value) => {
+                let value = self.put(value);
+                self.push_header(name, 1, value)
+            }
+            None => self.push_header(name, 0, Payload::default()),
+        }
     }
 
     #[inline]

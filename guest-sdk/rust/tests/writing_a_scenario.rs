@@ -12,6 +12,7 @@ const PAGE: &str = include_str!("../../../docs/writing-a-scenario.md");
 const HELLO: &str = include_str!("../../../scenarios/hello/src/lib.rs");
 const READER: &str = include_str!("page/reader.rs");
 const APPROVALS: &str = include_str!("page/approvals.rs");
+const DESK: &str = include_str!("page/desk.rs");
 const HERE: &str = include_str!("writing_a_scenario.rs");
 
 #[allow(unreachable_pub)]
@@ -36,6 +37,23 @@ fn an_order_is_approved() {
     let approved = call.messages[0].value_text();
     assert_eq!(approved, Some(r#"{"id":7,"unitPrice":2.5,"note":"approved"}"#));
     assert_eq!((call.ran, call.messages.len(), call.failures.len()), (2, 1, 1));
+}
+
+#[allow(unreachable_pub)]
+#[path = "page/desk.rs"]
+mod desk;
+use desk::Desk;
+
+#[test]
+fn the_desk_answers_with_the_headers_of_what_it_was_asked() {
+    let host = Host::new().topic("loans", 2).topic("replies", 1).duration_param("work", Duration::from_millis(1));
+    let mut desk = host.consume::<Desk>().unwrap();
+    let loan = || testing::Record::new("loans");
+    let call = desk.handle(&[loan().key("7").header("id", "a").header_null("none"), loan()]);
+    assert_eq!((call.messages.len(), call.failures.len()), (1, 1));
+    assert_eq!(call.messages[0].key_text(), Some("7"));
+    assert_eq!(call.messages[0].header("id"), Some(&b"a"[..]));
+    assert_eq!(call.messages[0].headers.len(), 2);
 }
 
 #[test]
@@ -224,7 +242,7 @@ fn every_block_of_the_page_is_compiled_here() {
     fn trimmed(text: &str) -> Vec<&str> {
         text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
     }
-    let sources = [HELLO, READER, APPROVALS, HERE].map(trimmed);
+    let sources = [HELLO, READER, APPROVALS, DESK, HERE].map(trimmed);
     let blocks: Vec<&str> = PAGE.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(blocks.len() > 5);
     for block in blocks {

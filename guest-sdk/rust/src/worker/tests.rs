@@ -159,6 +159,35 @@ fn in_a_consumer_that_sleeps_nobody_waits_for_the_records_behind_its_own() {
 }
 
 #[test]
+fn a_reply_has_the_headers_of_what_it_answers() {
+    struct App(Topic);
+    impl Consume for App {
+        fn setup() -> Result<Self> {
+            Ok(App(Topic::open("replies")))
+        }
+        fn handle(&mut self, record: Record<'_>, out: &mut Batch) -> Result<Progress> {
+            out.message(self.0).header("own", "1").copy_headers(record);
+            out.message(self.0).copy_header(record, "id").copy_header(record, "null").copy_header(record, "lacks");
+            Ok(More)
+        }
+    }
+    let mut app = Host::new().topic("requests", 2).topic("replies", 1).consume::<App>().unwrap();
+    let request =
+        testing::Record::new("requests").header("id", "a").header_null("null").header("id", "").header("x", "y");
+    let call = app.handle(&[request]);
+    let header = |name: &str, value: Option<&str>| (name.to_owned(), value.map(|value| value.as_bytes().to_vec()));
+    let all = [
+        header("own", Some("1")),
+        header("id", Some("a")),
+        header("null", None),
+        header("id", Some("")),
+        header("x", Some("y")),
+    ];
+    assert_eq!(call.messages[0].headers, all);
+    assert_eq!(call.messages[1].headers, [header("id", Some("")), header("null", None)]);
+}
+
+#[test]
 fn an_unknown_flow_is_told_what_there_is() {
     struct Any;
     impl Worker for Any {

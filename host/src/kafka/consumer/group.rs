@@ -221,6 +221,6 @@ mod tests {
         group.assign(1, Some(Vec::new()));
         group.assign(0, None);
         assert!(!group.is_complete(at_once));
-        assert_eq!(group.assigned(), [vec![(1, 0), (1, 1)], vec![]]);
+        assert_eq!(group.assigned(), [vec![(1, 0), (1, 1)], vec![(1, 2)]]);
     }
 }

@@ -41,7 +41,7 @@ impl List {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &rd::rd_kafka_topic_partition_t> {
         // SAFETY: the list is live, and has so many elements.
-        unsafe { elements(self.0) }.iter().map(|one| &*one)
+        unsafe { elements(self.0) }.iter()
     }
 
     /// Names and numbers.

@@ -28,16 +28,21 @@ pub(super) unsafe fn find(
 ) -> Result<(), ConsumeError> {
     // SAFETY: as the caller says.
     let committed = unsafe { committed(rk, group, partitions) }?;
+    let at_first = matches!(reset, Some("earliest" | "smallest" | "beginning"));
     for (at, partition) in partitions.iter().enumerate() {
-        let at_first = matches!(reset, Some("earliest" | "smallest" | "beginning"));
-        let offset = match group.start(*partition, committed.get(partition).copied()) {
-            Start::At(offset) => offset,
+        let start = match group.start(*partition, committed.get(partition).copied()) {
             // without an offset librdkafka says itself that there is none
             Start::Reset if reset == Some("error") => continue,
+            Start::Reset if at_first => Start::First,
+            Start::Reset => Start::End,
+            start => start,
+        };
+        let offset = if let Start::At(offset) = start {
+            offset
+        } else {
             // SAFETY: as the caller says.
-            Start::First => unsafe { ends(rk, group, *partition) }?.0,
-            Start::Reset if at_first => unsafe { ends(rk, group, *partition) }?.0,
-            Start::End | Start::Reset => unsafe { ends(rk, group, *partition) }?.1,
+            let (first, end) = unsafe { ends(rk, group, *partition) }?;
+            if start == Start::First { first } else { end }
         };
         group.set_next(*partition, offset);
         list.set_offset(at, offset);
