@@ -228,6 +228,18 @@ fn a_sleeping_worker_is_a_server_of_finite_capacity() {
 }
 
 #[test]
+fn the_end_cuts_a_sleeping_handler_short() {
+    let plan = embedded(1, "max-records = 1", "rate = \"20/s\"", "duration = \"10m\"");
+    let khost = Project::of(&slow_echo(3_600_000), &plan).run().json().start();
+    khost.wait_for_stderr("acknowledged");
+    khost.interrupt();
+    let output = khost.finish();
+    let result = output.exits(130).is_civil().result();
+    output.check(result.count_of("/flows/0/iterations/cut") == 1, "the record that it was at is cut short");
+    output.check(result.iterations() == 0, "and is no outcome");
+}
+
+#[test]
 fn a_trap_costs_the_records_of_its_call_and_no_others() {
     let Some(kafka) = Kafka::shared() else { return };
     let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());
