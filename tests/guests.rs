@@ -100,9 +100,9 @@ fn a_guest_that_imports_wasi_is_refused_by_the_imports_name() {
 }
 
 #[test]
-fn a_guest_that_imports_what_is_not_there_yet_is_refused_by_name() {
-    let guest = Guest::new("(local.get $count)").import("kafka", "send-requests", "(param i32 i32 i32 i64)");
-    is_refused(&guest, &["send-requests"]);
+fn a_guest_that_imports_what_the_contract_lacks_is_refused_by_name() {
+    let guest = Guest::new("(local.get $count)").import("kafka", "send-nothing", "(param i32 i32 i32 i64)");
+    is_refused(&guest, &["send-nothing"]);
 }
 
 #[test]

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+/// A header's name and value; `None` is null.
+pub(super) type Header = (Box<[u8]>, Option<Box<[u8]>>);
+
 /// A reply that a guest gets to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
@@ -20,7 +23,7 @@ pub struct Reply {
     /// `None` is Kafka's null.
     pub value: Option<Box<[u8]>>,
     /// Names and values, in their order.
-    pub headers: Vec<(Box<[u8]>, Option<Box<[u8]>>)>,
+    pub headers: Vec<Header>,
 }
 
 /// What came for one request or ticket.
