@@ -116,7 +116,7 @@ fn what_finds_all_users_busy_waits_and_nothing_of_it_is_hidden() {
     output.check(missed > 0, "one user can't do all of them");
     let (late, took) = (result.measure("lateness", "max_us"), result.measure("iteration", "max_us"));
     output
-        .check(late > 1_000_000 && took >= late + 90_000, &format!("waits beyond a second, not {late} and {took} us"));
+        .check(late > 1_000_000 && took >= late, &format!("waits beyond a second, not {late} and {took} us"));
     output.check(result.above_a_second("iteration") >= 5, "they are in the percentiles");
     output.check(result.achieved_rate() < 15.0, &format!("not the rate, {}", result.achieved_rate()));
     is_limited_by_its_users(&output);
@@ -167,6 +167,26 @@ fn two_thousand_users_start_and_end() {
     let result = output.result();
     output.check(result.iterations() >= 2_000, &format!("each at least once, not {}", result.iterations()));
     output.check(result.measure("iteration", "min_us") >= 999_000, "of a second each");
+}
+
+/// What the guests themselves see of it: each sleeps for a second, and says how much more that was.
+#[test]
+#[ignore = "holds figures to those of a quiet machine"]
+fn five_thousand_users_wake_when_they_want_to() {
+    let guest = Guest::new("(i32.const 1)")
+        .import("clock", "now", "(result i64)")
+        .import("metrics", "observe", "(param i32 i64 i32)")
+        .import(SLEEP.0, SLEEP.1, SLEEP.2)
+        .begins(
+            "(local.set $l (call $now))
+             (drop (call $sleep (i64.const 1000000000)))
+             (call $observe (i32.const 0)
+               (i64.sub (i64.sub (call $now) (local.get $l)) (i64.const 1000000000)) (i32.const 1))",
+        );
+    let output = passes(&guest, "users = 5000", "duration = \"10s\"");
+    let late = output.result().measure("observed", "p99_us");
+    println!("5,000 users wake {late} us late at p99");
+    assert!(late <= 2_000, "{late} us");
 }
 
 #[test]

@@ -97,11 +97,6 @@ impl RunResult {
         self.count(pointer)
     }
 
-    /// Any number, by its JSON pointer.
-    pub(crate) fn number_of(&self, pointer: &str) -> f64 {
-        self.number(pointer)
-    }
-
     /// Whether there is something at a JSON pointer.
     pub(crate) fn has(&self, pointer: &str) -> bool {
         self.document.pointer(pointer).is_some()
@@ -115,6 +110,11 @@ impl RunResult {
     /// Any list, by its JSON pointer.
     pub(crate) fn list_of(&self, pointer: &str) -> &[Value] {
         self.list(pointer)
+    }
+
+    /// Any number, by its JSON pointer.
+    pub(crate) fn number_of(&self, pointer: &str) -> f64 {
+        self.number(pointer)
     }
 
     /// Any text, by its JSON pointer.

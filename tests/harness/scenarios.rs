@@ -13,6 +13,13 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace").join("scenarios")
 }
 
+/// The names of all of them.
+pub(crate) fn all() -> Vec<String> {
+    let entries = std::fs::read_dir(folder()).expect("the folder is there").map(|entry| entry.expect("it can be read"));
+    let scenarios = entries.filter(|entry| entry.path().join("scenario.toml").is_file());
+    scenarios.map(|entry| entry.file_name().into_string().expect("text")).collect()
+}
+
 /// The component of `scenarios/NAME`, as khost builds it.
 pub(crate) fn built(name: &str) -> PathBuf {
     static BUILT: Mutex<Vec<String>> = Mutex::new(Vec::new());

@@ -46,7 +46,7 @@ impl Registry {
             labels: labels.clone(),
             value: tally.passed.load(Relaxed),
         };
-        entries.iter().map(figures).collect()
+        sorted(entries.iter().map(figures), |one| (one.name.clone(), one.labels.clone()))
     }
 
     pub(super) fn checks(&self) -> Vec<CheckFigures> {
@@ -57,8 +57,15 @@ impl Registry {
             passed: tally.passed.load(Relaxed),
             failed: tally.failed.load(Relaxed),
         };
-        entries.iter().map(figures).collect()
+        sorted(entries.iter().map(figures), |one| (one.name.clone(), one.labels.clone()))
     }
+}
+
+/// In the same order in every run: who opened them first is chance.
+fn sorted<T, K: Ord>(figures: impl Iterator<Item = T>, by: impl FnMut(&T) -> K) -> Vec<T> {
+    let mut figures: Vec<T> = figures.collect();
+    figures.sort_by_key(by);
+    figures
 }
 
 /// A counter's value; warm-up is left out.

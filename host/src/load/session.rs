@@ -13,6 +13,10 @@ use super::worker_host::WorkerHost;
 use crate::measure::{JobRun, Measure, Tag};
 use crate::plan::{Arrivals, Session, ThinkTime};
 
+/// Users who wait for nothing between iterations begin so far apart: thousands who all woke in one instant would wait for
+/// the processors, and for each other ever after.
+const APART_NS: u64 = 20_000;
+
 /// One user. Times are nanoseconds since the load's start.
 pub(super) struct User {
     between: Between,
@@ -52,12 +56,15 @@ impl User {
             Between::Nothing | Between::Schedule => 0,
         };
         User {
-            between,
             draws: Draws::new(mix(seed, &[hash(&flow.name), user.into(), hash("think-time")])),
             turn: None,
             began_ns: None,
-            ready_ns: (u128::from(interval_ns) * u128::from(user) / u128::from(session.users)) as u64,
+            ready_ns: match between {
+                Between::Nothing => u64::from(user) * APART_NS,
+                _ => (u128::from(interval_ns) * u128::from(user) / u128::from(session.users)) as u64,
+            },
             returned_ns: 0,
+            between,
         }
     }
 
@@ -209,7 +216,7 @@ mod tests {
         let starts = |arrivals: &Arrivals| [0, 1, 3].map(|n| user(arrivals.clone(), 4, n).ready_ns / 1_000_000);
         assert_eq!(starts(&closed(Some((100, 400)), None)), [0, 100, 300]);
         assert_eq!(starts(&closed(None, Some(1_000))), [0, 250, 750]);
-        assert_eq!(starts(&closed(None, None)), [0, 0, 0]);
+        assert_eq!(user(closed(None, None), 4, 3).ready_ns, 3 * APART_NS);
     }
 
     #[test]

@@ -218,9 +218,12 @@ pub struct Counts {
     pub bytes: u64,
 }
 
-/// Response, or service where there is no intended time.
+/// Response, or service where there is no intended time, or that of announced replies.
 fn latency(one: &OperationInterval) -> Option<&Histogram<u64>> {
-    one.good[Measure::Response as usize].as_deref().or(one.good[Measure::Service as usize].as_deref())
+    one.good[Measure::Response as usize]
+        .as_deref()
+        .or(one.good[Measure::Service as usize].as_deref())
+        .or(one.good[Measure::Reply as usize].as_deref())
 }
 
 /// What a progress line shows; warm-up is in the counts.

@@ -12,6 +12,8 @@ pub enum Measure {
     Wait,
     /// Intended to acknowledged; of a request to its last reply.
     Response,
+    /// Announced to the last reply.
+    Reply,
     /// Intended to returned.
     Iteration,
     /// Due to begun.
@@ -34,7 +36,7 @@ pub struct MeasureInfo {
 }
 
 /// All measures, in the order in which they are shown. All are durations, kept in microseconds.
-pub const MEASURES: [MeasureInfo; 8] = [
+pub const MEASURES: [MeasureInfo; 9] = [
     MeasureInfo {
         measure: Measure::Enqueue,
         name: "enqueue",
@@ -53,7 +55,12 @@ pub const MEASURES: [MeasureInfo; 8] = [
     MeasureInfo {
         measure: Measure::Response,
         name: "response",
-        meaning: "the intended time -> acknowledged by the broker, or of a request: -> its last reply is read: wait + service; an unpaced flow has none. Of replies that were announced: the call of `expect` -> the last of them",
+        meaning: "the intended time -> acknowledged by the broker, or of a request: -> its last reply is read: wait + service; an unpaced flow has none",
+    },
+    MeasureInfo {
+        measure: Measure::Reply,
+        name: "reply",
+        meaning: "of replies that were announced: the call of `expect` -> the last of them is read",
     },
     MeasureInfo {
         measure: Measure::Iteration,

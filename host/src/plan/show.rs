@@ -27,8 +27,7 @@ pub fn show(plan: &Plan) -> String {
             let to_its_end = table.iter().any(|setting| matches!(setting.origin, Origin::Derived(_)));
             let order = describe_order(flow, &plan.flows);
             let what = describe_flow(flow, &plan.topics, plan.limits.memory_bytes, to_its_end);
-            writeln!(shown, "#   {what}{order}")
-                .expect("a String takes all");
+            writeln!(shown, "#   {what}{order}").expect("a String takes all");
         }
     }
     shown

@@ -97,6 +97,11 @@ impl Value {
             ParameterKind::Size => Self::Size(parse_bytes(text).map_err(amount)?),
             ParameterKind::Rate => Self::Rate(Rate::parse(text).map_err(amount)?),
             ParameterKind::List if trimmed.is_empty() => Self::List(Vec::new()),
+            ParameterKind::List if trimmed.starts_with('[') && trimmed.ends_with(']') => {
+                let items = trimmed[1..trimmed.len() - 1].replace('"', "");
+                return Err(unexpected()
+                    .with_hint(format!("here a list has commas between its items, and no brackets: {items}")));
+            }
             ParameterKind::List => Self::List(text.split(',').map(|item| item.trim().to_owned()).collect()),
         })
     }
@@ -191,6 +196,8 @@ mod tests {
         }
         let list = Value::from_text(ParameterKind::List, "a, b").expect("list");
         assert_eq!(list.items(), Some(&["a".to_owned(), "b".to_owned()][..]));
+        let error = Value::from_text(ParameterKind::List, "[5, \"b\"]").expect_err("brackets").to_string();
+        assert!(error.contains("no brackets: 5, b"), "{error}");
     }
 
     #[test]

@@ -61,6 +61,7 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     for flow in &flows {
         warnings.extend(flow_warnings(flow));
         warnings.extend(consume::warnings(flow, facts.embedded));
+        warnings.extend(requests::warnings(flow));
     }
     let data = data::results(plan, &record.data);
     warnings.extend(data.iter().filter_map(data::warning));

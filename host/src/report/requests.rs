@@ -95,6 +95,20 @@ pub(super) fn reasons(flow: &FlowResult) -> Vec<String> {
     reasons
 }
 
+/// Rows whose durations are those of two things.
+pub(super) fn warnings(flow: &FlowResult) -> impl Iterator<Item = String> + '_ {
+    let is_mixed = |one: &&OperationResult| {
+        let messages = one.acknowledged + one.failed + one.unknown;
+        one.requests.is_some_and(|requests| messages > requests.sent)
+    };
+    flow.operations.iter().filter(is_mixed).map(|one| {
+        format!(
+            "flow `{}`: `{}` has requests and other messages, so its durations mix replies with acknowledgements: an operation of their own tells them apart",
+            flow.name, one.name
+        )
+    })
+}
+
 /// A table of a flow's requests and expectations by operation; none where there are none.
 pub(super) fn table(flow: &FlowResult, name: impl Fn(&OperationResult) -> String) -> Option<Table> {
     let mut table = Table::new();

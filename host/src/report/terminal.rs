@@ -278,6 +278,7 @@ fn measures(flow: &FlowResult) -> Table {
         "count",
         "mean",
         "p50",
+        "p75",
         "p90",
         "p95",
         "p99",
@@ -288,11 +289,12 @@ fn measures(flow: &FlowResult) -> Table {
     let mut row = |operation: &str, name: &str, d: Option<&Distribution>| {
         let mut cells = vec![operation.to_owned(), name.to_owned()];
         match d {
-            None => cells.extend(["n/a"; 9].map(str::to_owned)),
+            None => cells.extend(["n/a"; 10].map(str::to_owned)),
             Some(d) => {
                 let us = [
                     d.mean_us,
                     d.p50_us as f64,
+                    d.p75_us as f64,
                     d.p90_us as f64,
                     d.p95_us as f64,
                     d.p99_us as f64,
@@ -320,7 +322,7 @@ fn measures(flow: &FlowResult) -> Table {
             }
         }
     }
-    for column in 2..11 {
+    for column in 2..12 {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }

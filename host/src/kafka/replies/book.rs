@@ -421,7 +421,7 @@ impl State {
             if is_good { one.good(measure, us) } else { one.bad(measure, us) }
         };
         match (pending.is_request, pending.ask.wait) {
-            (false, _) => record(Measure::Response, took),
+            (false, _) => record(Measure::Reply, took),
             (true, None) => record(Measure::Service, took),
             (true, Some(wait)) => {
                 record(Measure::Service, took);

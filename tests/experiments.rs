@@ -1,0 +1,123 @@
+//! The published experiments, as scenarios: what their pages promise is printed. Shortened; with their default settings they are
+//! ignored tests, run by hand: `-- --ignored experiments::`.
+
+use std::time::Duration;
+
+use crate::harness::{Kafka, Output, Project, scenarios, unique};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A scenario with these arguments: on the harness's Kafka, or on the embedded broker.
+fn run(scenario: &str, kafka: Option<&Kafka>, arguments: &[&str]) -> Output {
+    let khost = Project::new().khost(&["run"]).arg(scenarios::built(scenario));
+    let khost = match kafka {
+        Some(kafka) => khost.brokers(kafka).param("prefix", &format!("{}-", unique("experiment"))),
+        None => khost,
+    };
+    let output = khost.args(arguments).limit(3 * MINUTE).output();
+    output.exits(0).is_civil();
+    output
+}
+
+/// On the embedded broker, and on the real one if there is one.
+fn on_both(scenario: &str, arguments: &[&str], look: impl Fn(&Output)) {
+    look(&run(scenario, None, arguments));
+    if let Some(kafka) = Kafka::shared() {
+        look(&run(scenario, Some(&kafka), arguments));
+    }
+}
+
+const SHORT_IMPORT: [&str; 4] = ["--param", "import-sizes=50,100", "--set", "run.warm-up=300ms"];
+
+#[track_caller]
+fn prints_all(output: &Output, texts: &[&str]) {
+    texts.iter().for_each(|text| {
+        output.prints(text);
+    });
+}
+
+fn check_in_check_out(output: &Output) {
+    let rows = [
+        "check-in ",
+        "check-out ",
+        "jobs (hh:mm:ss)",
+        "job (profile=create, records=50)",
+        "the reply is about the item",
+    ];
+    prints_all(output, &rows);
+    prints_all(output, &["job (profile=update, records=100)", "chunk (profile=update)", "worker 3: "]);
+}
+
+#[test]
+fn check_in_and_check_out_beside_an_import() {
+    on_both("check-in-check-out", &SHORT_IMPORT, check_in_check_out);
+}
+
+#[test]
+fn check_in_and_check_out_alone_and_an_import_alone() {
+    let profile = |name: &str| scenarios::folder().join(format!("check-in-check-out/profiles/{name}.toml"));
+    let (users, import) = (profile("users-only"), profile("import-only"));
+    let users = users.to_str().expect("text");
+    let output =
+        run("check-in-check-out", None, &["--profile", users, "--set", "run.duration=1s", "--set", "run.warm-up=0s"]);
+    output.prints("check-in ").says_not("jobs (hh:mm:ss)");
+    let import = import.to_str().expect("text");
+    let output = run("check-in-check-out", None, &[&["--profile", import], &SHORT_IMPORT[..]].concat());
+    output.prints("job (profile=update, records=100)").says_not("check-in ");
+}
+
+const SHORT_PAGES: [&str; 6] = ["--param", "pages=4", "--param", "read-time=2ms", "--param", "write-time=3ms"];
+
+fn list_refresh(output: &Output) {
+    for (flow, users) in [("one", 1), ("three", 3), ("five", 5), ("ten", 10)] {
+        output.prints(&format!("a refresh takes at most 600s (flow={flow}): {users} passed, 0 failed"));
+    }
+    output.prints("refresh (tenant=diku)");
+}
+
+#[test]
+fn lists_are_refreshed_by_one_three_five_and_ten_at_once() {
+    on_both("list-refresh", &SHORT_PAGES, list_refresh);
+}
+
+#[test]
+fn lists_are_refreshed_on_three_tenants() {
+    let profile = scenarios::folder().join("list-refresh/profiles/three-tenants.toml");
+    let profile = ["--profile", profile.to_str().expect("text"), "--param", "read-write-split=true"];
+    let output = run("list-refresh", None, &[&profile[..], &SHORT_PAGES].concat());
+    for tenant in ["diku", "bethlehem", "tern"] {
+        output.prints(&format!("refresh (tenant={tenant})"));
+    }
+    output.says_not("flow          five");
+}
+
+const SHORT_RUN: [&str; 4] = ["--set", "run.warm-up=500ms", "--set", "run.duration=2s"];
+
+/// Both types of events have the same container where there are two of them for three partitions.
+#[test]
+fn containers_get_partitions_and_not_load() {
+    for (workers, partitions, idle) in [("2", "1", 1), ("2", "2", 0), ("2", "3", 1), ("3", "3", 1)] {
+        let (workers, partitions) = (format!("flows.app.workers={workers}"), format!("partitions={partitions}"));
+        let arguments = [&["--set", &workers, "--param", &partitions], &SHORT_RUN[..]].concat();
+        on_both("pub-sub-modules", &arguments, |output| {
+            prints_all(output, &["check-in total ", "check-out total ", "event (type=ITEM_CHECKED_IN)"]);
+            let without = output.stdout.lines().filter(|line| line.contains(": 0, busy for 0")).count();
+            output.check(
+                without == idle,
+                &format!("{idle} containers without load, not {without}: {workers}, {partitions}"),
+            );
+        });
+    }
+}
+
+/// With their default settings, on both brokers: under a minute each.
+#[test]
+#[ignore = "takes minutes"]
+fn the_defaults_take_less_than_a_minute() {
+    for scenario in ["check-in-check-out", "list-refresh", "pub-sub-modules", "request-reply"] {
+        on_both(scenario, &[], |output| {
+            output.within(MINUTE);
+            println!("{scenario}: {:?}", output.took);
+        });
+    }
+}
