@@ -115,8 +115,7 @@ fn what_finds_all_users_busy_waits_and_nothing_of_it_is_hidden() {
     output.check(ran + missed + cut == 60, &format!("all 60 that were due, not {ran} + {missed} + {cut}"));
     output.check(missed > 0, "one user can't do all of them");
     let (late, took) = (result.measure("lateness", "max_us"), result.measure("iteration", "max_us"));
-    output
-        .check(late > 1_000_000 && took >= late, &format!("waits beyond a second, not {late} and {took} us"));
+    output.check(late > 1_000_000 && took >= late, &format!("waits beyond a second, not {late} and {took} us"));
     output.check(result.above_a_second("iteration") >= 5, "they are in the percentiles");
     output.check(result.achieved_rate() < 15.0, &format!("not the rate, {}", result.achieved_rate()));
     is_limited_by_its_users(&output);

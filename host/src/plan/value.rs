@@ -196,8 +196,8 @@ mod tests {
         }
         let list = Value::from_text(ParameterKind::List, "a, b").expect("list");
         assert_eq!(list.items(), Some(&["a".to_owned(), "b".to_owned()][..]));
-        let error = Value::from_text(ParameterKind::List, "[5, \"b\"]").expect_err("brackets").to_string();
-        assert!(error.contains("no brackets: 5, b"), "{error}");
+        let error = Value::from_text(ParameterKind::List, "[5, \"b\"]").expect_err("brackets");
+        assert!(format!("{error:?}").contains("no brackets: 5, b"), "{error:?}");
     }
 
     #[test]
