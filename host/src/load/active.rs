@@ -56,7 +56,8 @@ impl ActiveFlow {
 
     /// Takes leave of the workers that have returned.
     pub(super) fn join_finished(&mut self) {
-        for worker in self.workers.extract_if(.., |worker| worker.is_finished()) {
+        // from the end, so that it looks at one of thousands who go on
+        while let Some(worker) = self.workers.pop_if(|worker| worker.is_finished()) {
             worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
     }

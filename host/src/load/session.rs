@@ -15,7 +15,7 @@ use crate::plan::{Arrivals, Session, ThinkTime};
 
 /// Users who wait for nothing between iterations begin so far apart: thousands who all woke in one instant would wait for
 /// the processors, and for each other ever after.
-const APART_NS: u64 = 20_000;
+const APART_NS: u64 = 100_000;
 
 /// One user. Times are nanoseconds since the load's start.
 pub(super) struct User {
