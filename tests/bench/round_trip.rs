@@ -1,4 +1,5 @@
-//! A request of a khost session beside a hand-written ping-pong, through the same application: `cargo bench --bench round_trip`.
+//! A request through khost, to an application that it plays itself, beside a hand-written ping-pong: `cargo bench --bench
+//! round_trip`.
 //!
 //! Both send with the same settings. `KHOST_BENCH_ROUNDS` makes it shorter. Exits with 1 when khost's median is beyond its bound.
 
@@ -9,17 +10,16 @@ mod harness;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use harness::guests::{Fixed, manifest_with_channel, requests};
 use harness::kafka::application::{Answer, Application, header};
 use harness::topics::Topic;
-use harness::{Kafka, Project};
+use harness::{Kafka, Project, scenarios};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 const ID: &str = "correlation-id";
-const PAIRS: usize = 3;
+const PAIRS: usize = 5;
 const WARM_UP: u64 = 200;
 /// What khost may take longer, at the median.
 const MOST_US: i64 = 300;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Application::start(&kafka, &to, move |_, request| vec![Answer::to(&answers).header(ID, header(request, ID))]);
     let mut differences: Vec<i64> = Vec::new();
     for pair in 1..=PAIRS {
-        let (native, khost) = (native(&kafka, &to, &replies, rounds), khost(&kafka, &to, &replies, rounds));
+        let (native, khost) = (native(&kafka, &to, &replies, rounds), khost(&kafka, rounds));
         println!("pair {pair}: native {native} us, khost {khost} us at the median");
         differences.push(khost as i64 - native as i64);
     }
@@ -43,14 +43,20 @@ fn main() -> ExitCode {
     if median <= MOST_US { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn khost(kafka: &Kafka, to: &Topic, replies: &Topic, rounds: u64) -> u64 {
-    let channel = "request = \"header:correlation-id\"";
-    let run = format!("warm-up = {WARM_UP}\niterations = {rounds}");
-    let manifest = manifest_with_channel(&to.name, &replies.name, channel, "users = 1", &run);
-    let manifest = manifest.replacen("kind = \"stream\"", "kind = \"session\"", 1);
-    let guest = requests(&[Fixed::new(None, Some(b"ping"))], 10_000_000_000);
-    let call = Project::of(&guest, &manifest).run().brokers(kafka).kafka("linger.ms", "0").kafka("acks", "1");
-    call.json().output().exits(0).result().measure("service", "p50_us")
+/// A user of `scenarios/request-reply`, and the application that it plays itself, which answers at once.
+fn khost(kafka: &Kafka, rounds: u64) -> u64 {
+    let scenario = scenarios::built("request-reply");
+    let khost = Project::new().khost(&["run"]).arg(scenario).brokers(kafka).kafka("linger.ms", "0").kafka("acks", "1");
+    let settings = [
+        ("flows.users.users", "1".to_owned()),
+        ("flows.app.workers", "1".to_owned()),
+        ("run.warm-up", WARM_UP.to_string()),
+        ("flows.users.iterations", rounds.to_string()),
+    ];
+    let khost = settings.iter().fold(khost, |khost, (path, value)| khost.set(path, value));
+    let params = [("partitions", "1"), ("service-time", "0s"), ("size", "4")];
+    let khost = params.iter().fold(khost, |khost, (name, value)| khost.param(name, value));
+    khost.json().output().exits(0).result().measure("service", "p50_us")
 }
 
 fn native(kafka: &Kafka, to: &Topic, replies: &Topic, rounds: u64) -> u64 {
