@@ -32,7 +32,8 @@ enum Command {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    the run passed, or the cluster was found fit
-  1    the run failed: messages or iterations failed, a scenario trapped, or its data ran out
+  1    the run failed: messages, requests or iterations failed, replies could not be read,
+       a scenario trapped, or its data ran out
   2    bad input: the command line, the manifest, a profile or the scenario
   3    Kafka can't be reached, or refused
   99   a threshold was missed (reserved)

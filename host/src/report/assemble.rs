@@ -9,6 +9,7 @@ use super::document::*;
 use super::explain::explain;
 use super::jobs;
 use super::limited_by::{Signs, limited_by};
+use super::numbers::plural;
 use super::requests;
 use crate::kafka::{Cluster, Code};
 use crate::load::{Ended, FlowRecord, Operation, RunRecord, Schedule};
@@ -467,8 +468,8 @@ fn flow_warnings(flow: &FlowResult) -> Vec<String> {
     }
     if flow.exhausted {
         let ran = flow.iterations.ran;
-        let what = flow.rounds();
-        warnings.push(format!("flow `{}`: the scenario had nothing left to do after {ran} {what}s", flow.name));
+        let ran = plural(ran, flow.rounds());
+        warnings.push(format!("flow `{}`: the scenario had nothing left to do after {ran}", flow.name));
     }
     if !flow.measured {
         // nobody reads its figures
