@@ -2,6 +2,10 @@
 //! group; what is handled is committed; who can't read says so.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rdkafka::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer};
 
 use crate::harness::guests::{Fixed, Guest, Stamp, echoes, producer, sends};
 use crate::harness::topics::Topic;
@@ -161,6 +165,25 @@ fn more_workers_than_partitions_are_idle_and_named() {
         let idle = output.result().warnings().iter().any(|text| text.contains("1 of 3 workers had no partition"));
         output.check(idle, "the idle one is told of");
     }
+}
+
+/// Else the next run of the group would wait for those who went away without a word.
+#[test]
+fn an_interrupt_in_the_set_up_leaves_no_member_behind() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());
+    // a worker without a partition makes the set-up last
+    let plan = on_kafka(&load, &seen, "workers = 2\niterations = 100", "iterations = 100", "");
+    let group = plan.split("group = \"").nth(1).and_then(|rest| rest.split('"').next()).expect("it has one").to_owned();
+    let running = Project::of(&echo(), &plan).run().brokers(&kafka).start();
+    running.wait_for_stderr("setting up");
+    running.interrupt();
+    running.finish().exits(130).is_civil();
+    let client: BaseConsumer =
+        ClientConfig::new().set("bootstrap.servers", kafka.bootstrap()).create().expect("a client");
+    let groups = client.fetch_group_list(Some(&group), Duration::from_secs(20)).expect("the broker answers");
+    let members: usize = groups.groups().iter().map(|group| group.members().len()).sum();
+    assert_eq!(members, 0, "members of {group}");
 }
 
 #[test]

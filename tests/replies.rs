@@ -34,6 +34,18 @@ fn as_session(manifest: String) -> String {
 }
 
 #[test]
+fn an_application_that_does_not_run_is_asked_for() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (requests, replies) = (kafka.topic("requests").create(), kafka.topic("replies").create());
+    let manifest = manifest_with_channel(&requests.name, &replies.name, BY_HEADER, "threads = 1", "iterations = 2");
+    let project = Project::of(&sends_requests(&message(), SECOND_NS / 5), &manifest);
+    let result = project.run().brokers(&kafka).json().output().exits(1).is_civil().result();
+    assert_eq!(asked(&result), [2, 0, 0, 2, 0]);
+    let asks = format!("no reply was read in {}: is the application running?", replies.name);
+    assert!(result.warnings().iter().any(|warning| warning.contains(&asks)), "{:?}", result.warnings());
+}
+
+#[test]
 fn every_request_and_every_reply_is_accounted_for() {
     let Some(kafka) = Kafka::shared() else { return };
     let (requests, replies) = (kafka.topic("requests").create(), kafka.topic("replies").partitions(3).create());

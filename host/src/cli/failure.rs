@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::{self, Display};
 
 use crate::guest::LoadError;
-use crate::kafka::{AddressError, ClientError, PreflightError, ReadersError, SecurityError, TokenError};
+use crate::kafka::{AddressError, ClientError, ConsumeError, PreflightError, ReadersError, SecurityError, TokenError};
 use crate::load::RunError;
 use crate::{data, package, plan};
 
@@ -140,6 +140,9 @@ impl From<RunError> for Failure {
             RunError::Client(ClientError::Token(error)) => error.into(),
             RunError::Readers(error @ ReadersError::Position { .. }) => {
                 Failure::kafka(&error, Some(error.hint().into()))
+            }
+            RunError::Consumer { error: ConsumeError::Group { .. }, .. } => {
+                Failure::kafka(&error, error.hint().map(str::to_owned))
             }
             RunError::Interrupted => Failure { code: INTERRUPTED, message: error.to_string(), hint: None },
             _ => Failure::input(&error, error.hint().map(str::to_owned)),

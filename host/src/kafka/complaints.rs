@@ -22,6 +22,8 @@ impl Complaints {
         // the same comes as an error and as a log line, which names its thread
         let text =
             text.split_once("]: ").filter(|_| text.starts_with("[thrd:")).map_or(text, |(_, rest)| rest).to_owned();
+        // how long it took, and how many were the same
+        let text = text.split_once(" (after ").map_or(text.clone(), |(text, _)| text.to_owned());
         if text.ends_with("brokers are down") {
             return;
         }

@@ -245,13 +245,16 @@ impl Rounds for Reader {
         let until = Instant::now() + JOIN;
         self.consumer().join()?;
         while !self.readers.group.is_complete(SETTLED) {
+            if worker.shared.stop.is_over() {
+                return Ok(());
+            }
             self.consumer().serve()?;
             if Instant::now() >= until {
                 let group = &self.readers.group;
                 let waiting: Vec<String> = group.waiting().iter().map(ToString::to_string).collect();
                 let (limit, of) = (format_duration(JOIN), worker.identity.workers);
                 let reason = format!(
-                    "after {limit} these of its {of} workers have no answer on their partitions: {}",
+                    "after {limit} it has not dealt out its partitions to these of its {of} workers: {}",
                     waiting.join(", ")
                 );
                 return Err(ConsumeError::Group { group: group.name.clone(), reason });

@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_many_users_record_is_one_total() {
-        let (samples, collector) = Collector::start(1);
+        let (samples, collector) = Collector::start(vec![true]);
         let recorders = Recorders::new(0, 1_000, 2, RunClock::default(), &samples);
         drop(samples);
         assert_eq!(recorders.shards.len(), 4);

@@ -24,7 +24,7 @@ use super::shared::{Bodies, Shared, Traps};
 use super::stop::Stop;
 use super::stream::StreamRounds;
 use super::watch::{LOOK, Observer, Watch};
-use super::worker::{Rounds, Worker};
+use super::worker::{Done, Rounds, Worker};
 use super::worker_host::WorkerHost;
 use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
@@ -33,10 +33,13 @@ use crate::kafka::{
     Reach, ReadersError, Wire,
 };
 use crate::measure::{Busy, Collector, FlowTotals, RunClock, Sample, process_cpu_ns};
-use crate::plan::{Consume, FlowKind, Plan, WarmUp, for_consumers, for_producers};
+use crate::plan::{Consume, Flow, FlowKind, Plan, WarmUp, for_consumers, for_producers};
 
 /// A set-up that takes longer is told of, again and again.
 const LONG_SETUP: Duration = Duration::from_secs(2);
+
+/// How long consumers may take to leave their groups after a load that did not start.
+const LEAVING: Duration = Duration::from_secs(3);
 
 /// How old a client's picture of its topics may get, where nobody says: partitions that are added are used within seconds.
 /// librdkafka's default, and Java's, is five minutes.
@@ -113,7 +116,10 @@ impl RunError {
             RunError::Client(_) | RunError::Consumer { error: ConsumeError::Client(_), .. } => {
                 Some("correct the setting in [kafka], [flows.NAME.kafka] or -X")
             }
-            RunError::Consumer { .. } => Some("khost check says whether the topics and the group are fit to be read"),
+            RunError::Consumer { error: ConsumeError::Group { .. }, .. } => Some(
+                "a group waits for members that went away without a word, for up to session.timeout.ms (45 s) or max.poll.interval.ms: try again then, or set flows.NAME.group to another name",
+            ),
+            RunError::Consumer { .. } => Some("khost check says whether the topics are fit to be read"),
             RunError::Readers(error) => Some(error.hint()),
             RunError::Thread(_) => {
                 Some("lower threads or users, or raise the limit of processes and threads (ulimit -u)")
@@ -132,7 +138,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     let plan = running.plan;
     let clock = RunClock::default();
     let (lines, log_lines) = channel();
-    let (samples, collector) = Collector::start(plan.flows.len());
+    let (samples, collector) = Collector::start(told(plan));
     let ids = Arc::new(Ids::new(running.run_id));
     let shared = Arc::new(Shared {
         clock: clock.clone(),
@@ -160,7 +166,10 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     drop(ready);
     drop(samples);
     let workers = flows.iter().map(|live| live.workers.len()).sum();
-    await_readiness(&readiness, workers, running, observer, &log_lines)?;
+    if let Err(error) = await_readiness(&readiness, workers, running, observer, &log_lines) {
+        leave_groups(&mut flows, &shared.stop);
+        return Err(error);
+    }
 
     let busy = Busy::now();
     let cpu = process_cpu_ns();
@@ -325,6 +334,16 @@ fn client_settings(running: &Running<'_>, index: usize, is_its: fn(&str) -> bool
     settings
 }
 
+/// Which flows the progress line is about: those that the run is about, and an application that it plays only where there is
+/// nothing else.
+fn told(plan: &Plan) -> Vec<bool> {
+    let reads = |flow: &Flow| matches!(flow.kind, FlowKind::Consume(_));
+    let only_reads = plan.flows.iter().all(reads);
+    let is_told = |flow: &Flow| flow.measured && (only_reads || !reads(flow));
+    let told: Vec<bool> = plan.flows.iter().map(is_told).collect();
+    if told.contains(&true) { told } else { vec![true; told.len()] }
+}
+
 fn partitions(cluster: &Cluster) -> Vec<u32> {
     cluster.topics.iter().map(|topic| topic.partitions).collect()
 }
@@ -436,6 +455,9 @@ fn start_workers(
                     rounds.prepare(&worker).map_err(NotReady::Consumer)?;
                     Ok(instance)
                 });
+                if set_up.is_err() {
+                    rounds.leave(&worker, &Done::default(), None);
+                }
                 let (instance, answer) = match set_up {
                     Ok(instance) => (Some(instance), Ok(())),
                     Err(error) => (None, Err(error)),
@@ -450,6 +472,17 @@ fn start_workers(
         live.workers.push(thread);
     }
     Ok(())
+}
+
+/// Has consumers leave their groups before the process ends, or the next run of the group would wait for them.
+fn leave_groups(flows: &mut [ActiveFlow], stop: &Stop) {
+    stop.give_up();
+    flows.iter_mut().for_each(ActiveFlow::send_away);
+    let by = Instant::now() + LEAVING;
+    let has_left = |live: &ActiveFlow| live.flow.readers.is_none() || live.has_ended();
+    while !flows.iter().all(has_left) && Instant::now() < by {
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// Waits until every worker is set up. After an error the threads are left behind: the process is about to end.

@@ -237,6 +237,8 @@ pub struct Live {
     pub acknowledged: u64,
     /// Messages failed so far.
     pub failed: u64,
+    /// Requests, and announced replies, that failed or timed out so far.
+    pub unanswered: u64,
     /// The last seconds of the run's clock that all threads have handed over, oldest first.
     pub seconds: Vec<LiveSecond>,
 }
@@ -259,20 +261,32 @@ const WHOLE_AFTER_US: u64 = 300_000;
 
 #[derive(Debug, Default)]
 struct Gathering {
+    /// By flow: whether it is told of.
+    told: Vec<bool>,
     iterations: u64,
     sent: u64,
     acknowledged: u64,
     failed: u64,
+    unanswered: u64,
     seconds: BTreeMap<u64, LiveSecond>,
 }
 
 impl Gathering {
     fn add(&mut self, sample: &Sample) {
+        let flow = match sample {
+            Sample::Work(work) => work.flow,
+            Sample::Deliveries(deliveries) => deliveries.flow,
+        };
+        if !self.told[flow] {
+            return;
+        }
         match sample {
             Sample::Work(work) => {
                 self.iterations += work.all_iterations;
                 self.sent += work.all_sent;
                 self.failed += work.all_failed;
+                let asked = [&work.all_requests, &work.all_expectations];
+                self.unanswered += asked.iter().map(|asked| asked.failed + asked.timed_out).sum::<u64>();
                 self.add_latency(work.second, work.operations.some());
             }
             Sample::Deliveries(d) => {
@@ -305,6 +319,7 @@ impl Gathering {
             sent: self.sent,
             acknowledged: self.acknowledged,
             failed: self.failed,
+            unanswered: self.unanswered,
             seconds,
         }
     }
@@ -318,10 +333,11 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Starts it for this many flows. It ends when every sender is gone.
-    pub fn start(flows: usize) -> (Sender<Sample>, Self) {
+    /// Starts it for flows of which these are told of while the run lasts. It ends when every sender is gone.
+    pub fn start(told: Vec<bool>) -> (Sender<Sample>, Self) {
         let (sender, receiver) = channel();
-        let live = Arc::new(Mutex::new(Gathering::default()));
+        let flows = told.len();
+        let live = Arc::new(Mutex::new(Gathering { told, ..Gathering::default() }));
         let shared = live.clone();
         let thread = std::thread::Builder::new()
             .name("khost-collect".into())
@@ -360,7 +376,7 @@ mod tests {
 
     #[test]
     fn samples_of_many_threads_become_one_total() {
-        let (sender, collector) = Collector::start(1);
+        let (sender, collector) = Collector::start(vec![true]);
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 let sender = sender.clone();

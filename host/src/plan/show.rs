@@ -78,7 +78,7 @@ fn describe_flow(flow: &Flow, topics: &[Topic], memory_bytes: u64, to_its_end: b
             let end = if flow.end == End::default() {
                 "goes on until the other flows are done".to_owned()
             } else {
-                end.replace(" iterations", " records")
+                end.replace(" iteration", " record")
             };
             format!("reads {} with {workers} in the group {}; {end}", topics.join(", "), consume.group)
         }
@@ -162,7 +162,7 @@ fn describe_stage(stage: &Stage) -> String {
 fn describe_end(end: &End, has_stages: bool) -> String {
     let mut ends: Vec<String> = [
         end.messages.map(|count| format!("after {count} messages")),
-        end.iterations.map(|count| format!("after {count} iterations")),
+        end.iterations.map(|count| format!("after {count} iteration{}", if count == 1 { "" } else { "s" })),
         end.duration.map(|duration| format!("after {}", format_duration(duration))),
         end.run_duration
             .filter(|bound| end.duration != Some(*bound))

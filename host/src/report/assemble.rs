@@ -64,6 +64,8 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         warnings.extend(consume::warnings(flow, facts.embedded));
         warnings.extend(requests::warnings(flow));
     }
+    let channels = requests::channels(plan, &record.channels);
+    warnings.extend(requests::silent(&channels, &flows));
     let data = data::results(plan, &record.data);
     warnings.extend(data.iter().filter_map(data::warning));
     let honesty = Honesty {
@@ -88,7 +90,6 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         machine: facts.machine,
         librdkafka: rdkafka::util::get_rdkafka_version().1,
     };
-    let channels = requests::channels(plan, &record.channels);
     let out_of_rows = data::reasons(plan, &flows, &data, &record.data);
     let outcome = outcome(plan, &flows, out_of_rows, record.ended, record.load.as_secs_f64());
     RunResult {
@@ -548,8 +549,11 @@ fn limit_of(
     brokers: usize,
 ) -> LimitedBy {
     let only_reads = flows.iter().all(|flow| flow.consume.is_some());
-    let measured = flows.iter().filter(|flow| flow.measured && (only_reads || flow.consume.is_none()));
-    let Some(flow) = measured.max_by_key(|flow| (flow.messages.acknowledged, flow.iterations.ran)) else {
+    let measured = || flows.iter().filter(|flow| flow.measured && (only_reads || flow.consume.is_none()));
+    // a job ends when it is done: it limits a run only where there is nothing else
+    let only_jobs = measured().all(|flow| !flow.jobs.is_empty());
+    let judged = measured().filter(|flow| only_jobs || flow.jobs.is_empty());
+    let Some(flow) = judged.max_by_key(|flow| (flow.messages.acknowledged, flow.iterations.ran)) else {
         return limited_by(&Signs::default());
     };
     let service = flow.operations.iter().filter_map(|o| o.measures.get(Measure::Service.info().name));
@@ -561,6 +565,7 @@ fn limit_of(
     limited_by(&Signs {
         messages: flow.messages.acknowledged,
         iterations: flow.iterations.ran,
+        name: (measured().count() > 1).then(|| flow.name.clone()),
         users: flow.users,
         reads: flow.consume.is_some(),
         idle: flow.workers.idle.unwrap_or(0.0),

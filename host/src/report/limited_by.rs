@@ -17,6 +17,8 @@ const BUSY: f64 = 0.85;
 pub(super) struct Signs {
     pub(super) messages: u64,
     pub(super) iterations: u64,
+    /// Its name, where the run has several of which this may be said.
+    pub(super) name: Option<String>,
     /// A session's.
     pub(super) users: Option<u32>,
     /// It is a consume flow.
@@ -89,7 +91,8 @@ pub(super) fn limited_by(signs: &Signs) -> LimitedBy {
     {
         let busy = percent((1.0 - signs.idle).clamp(0.0, 1.0));
         let users = plural(users.into(), "user");
-        return limit("users", format!("the users: {users}, in an iteration for {busy} of their time{behind}"));
+        let of = signs.name.as_ref().map_or(String::new(), |name| format!(" of flow `{name}`"));
+        return limit("users", format!("the users{of}: {users}, in an iteration for {busy} of their time{behind}"));
     }
     if signs.throttled_ms as f64 / 1e3 >= signs.window_s * 0.1 {
         let sentence =

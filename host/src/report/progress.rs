@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::numbers::{count, decimal, millis};
+use super::numbers::{count, decimal, millis, plural};
 use crate::load::{LogLine, Observer, Progress};
 use crate::measure::{LiveSecond, new_histogram};
 
@@ -61,8 +61,12 @@ impl Display {
         let elapsed = progress.elapsed.as_secs();
         let iterations =
             progress.rounds.map_or(String::new(), |what| format!("{} {what}, ", count(progress.live.iterations)));
+        let unanswered = match live.unanswered {
+            0 => String::new(),
+            n => format!(", {} failed or timed out", plural(n, "request")),
+        };
         format!(
-            "{elapsed} s: {iterations}{} acknowledged{rate}, {} failed{p99}{draining}",
+            "{elapsed} s: {iterations}{} acknowledged{rate}, {} failed{unanswered}{p99}{draining}",
             count(live.acknowledged),
             count(live.failed)
         )

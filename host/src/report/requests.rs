@@ -109,6 +109,22 @@ pub(super) fn warnings(flow: &FlowResult) -> impl Iterator<Item = String> + '_ {
     })
 }
 
+/// Channels in which nothing was read although something was asked.
+pub(super) fn silent(channels: &[ChannelResult], flows: &[FlowResult]) -> Vec<String> {
+    let asks = |flow: &FlowResult| flow.requests_with_warm_up.is_some() || flow.expectations_with_warm_up.is_some();
+    if !flows.iter().any(asks) {
+        return Vec::new();
+    }
+    let is_silent = |channel: &&ChannelResult| channel.replies == ReplyCounts::default();
+    let silent = channels.iter().filter(is_silent);
+    silent
+        .map(|channel| {
+            let topics = channel.topics.join(", ");
+            format!("channel `{}`: no reply was read in {topics}: is the application running?", channel.name)
+        })
+        .collect()
+}
+
 /// A table of a flow's requests and expectations by operation; none where there are none.
 pub(super) fn table(flow: &FlowResult, name: impl Fn(&OperationResult) -> String) -> Option<Table> {
     let mut table = Table::new();

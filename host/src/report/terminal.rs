@@ -236,9 +236,9 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
             .map_or(String::new(), |r| format!(", {} bytes of keys and values for each byte sent", decimal(r)));
         line(
             out,
-            "requests",
+            "produce",
             &format!(
-                "{} of {} bytes, {} ms of round trip on average{ratio}",
+                "{} requests of {} bytes, {} ms of round trip on average{ratio}",
                 count(w.requests),
                 decimal(bytes),
                 millis(trip)

@@ -12,7 +12,7 @@ struct Desk {
 
 impl Desk {
     fn new(keep: usize) -> Desk {
-        let (samples, collector) = Collector::start(1);
+        let (samples, collector) = Collector::start(vec![true]);
         let ids = Arc::new(Ids::new(77 << 40));
         Desk { book: Book::new(ids.clone(), keep, 1, RunClock::default(), samples), ids, collector }
     }
