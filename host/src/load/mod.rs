@@ -20,6 +20,7 @@ mod run;
 mod schedule;
 mod session;
 mod shared;
+mod start;
 mod stop;
 mod stream;
 mod turns;

@@ -6,12 +6,14 @@ mod consume;
 mod data;
 mod document;
 mod explain;
+mod flow;
 mod jobs;
 mod limited_by;
 mod numbers;
 mod progress;
 mod requests;
 mod terminal;
+mod window;
 
 pub use assemble::{Facts, assemble};
 pub use check::{check_failed_json, check_json, check_text};

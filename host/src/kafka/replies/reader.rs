@@ -105,8 +105,9 @@ impl Post {
     /// The reader can't go on; the first reason is told.
     fn die(&self, why: &str) {
         if !self.dead.swap(true, Ordering::AcqRel) {
-            self.line.book.close();
+            // before anybody who waits is told so, and complains
             (self.hooks.died)(format!("the reader of channel `{}` can't go on: {why}", self.line.channel.name));
+            self.line.book.close();
         }
     }
 
