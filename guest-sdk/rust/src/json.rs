@@ -42,6 +42,7 @@ fn said(error: &DeJsonErr) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::question_mark, reason = "in what nanoserde derives")]
 mod tests {
     use super::*;
 

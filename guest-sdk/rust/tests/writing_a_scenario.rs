@@ -25,6 +25,8 @@ use hello::Orders;
 mod reader;
 use reader::Reader;
 
+#[allow(unreachable_pub)]
+#[allow(clippy::question_mark, reason = "in what nanoserde derives")]
 #[path = "page/approvals.rs"]
 mod approvals;
 use approvals::Approvals;

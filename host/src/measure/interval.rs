@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 use super::{Asked, JobRuns, Measure, Tag, new_histogram};
 
 /// What goes to the collector.
+#[allow(clippy::large_enum_variant, reason = "one a thread and second")]
 #[derive(Debug)]
 pub enum Sample {
     /// From a client.
