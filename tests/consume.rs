@@ -263,6 +263,18 @@ fn the_end_cuts_a_sleeping_handler_short() {
 }
 
 #[test]
+fn a_consumer_that_still_waits_for_another_ends_with_the_run() {
+    let app = "max-records = 1\nduration = \"500ms\"";
+    let plan = embedded(1, app, "rate = \"50/s\"\niterations = 10", "");
+    let then = format!("[flows.then]\nkind = \"consume\"\ntopics = [\"load\"]\ngroup = \"{}\"", unique("group"));
+    let plan = plan.replace("[run]", &format!("{then}\nafter = \"app\"\n\n[run]"));
+    let output = Project::of(&slow_echo(3_600_000), &plan).run().json().output();
+    let result = output.exits(0).is_civil().result();
+    output.check(result.count_of("/flows/0/iterations/cut") == 1, "the first one is held up until the end");
+    output.check(result.is_null("/flows/2/began_at_s"), "the second one never began");
+}
+
+#[test]
 fn a_trap_costs_the_records_of_its_call_and_no_others() {
     let Some(kafka) = Kafka::shared() else { return };
     let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());

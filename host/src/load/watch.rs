@@ -99,6 +99,8 @@ impl Watch<'_, '_> {
     /// the drain gives it up. Consumers stop when the others are through.
     pub(super) fn drain(&mut self, by: Instant) {
         self.shared.stop.end();
+        // consumers that wait for their beginning hear of the end by their gate only
+        self.flows.iter_mut().for_each(ActiveFlow::send_away);
         let before = (self.running.interrupts)();
         self.until(by, before, |watch| {
             let mut others = watch.flows.iter().filter(|live| live.flow.readers.is_none());
