@@ -1,73 +1,43 @@
 //! A consumer in a group: one librdkafka client, polled by one thread.
 //!
 //! Each partition's records are led to a queue of the consumer's own, beside the queue of the group's affairs. So a
-//! rebalance is dealt with between two batches only, and before the load, where no record is taken yet, all the same. On the
-//! hot path (`fill`, `advance`) khost allocates nothing for a record.
+//! rebalance is dealt with between two batches only, and before the load, where no record is taken yet, all the same.
 
 mod arrived;
+mod assignment;
+mod error;
+mod event;
 mod group;
 mod list;
 mod positions;
+mod records;
 
 use std::collections::{HashMap, VecDeque};
-use std::ffi::{CStr, CString};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr::{
-    self, RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS, RD_KAFKA_RESP_ERR__FATAL,
-    RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED, RD_KAFKA_RESP_ERR__RESOLVE, RD_KAFKA_RESP_ERR__STATE,
-    RD_KAFKA_RESP_ERR__TIMED_OUT, RD_KAFKA_RESP_ERR__TRANSPORT, RD_KAFKA_RESP_ERR_NO_ERROR,
+    self, RD_KAFKA_RESP_ERR__FATAL, RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED, RD_KAFKA_RESP_ERR__STATE,
+    RD_KAFKA_RESP_ERR_NO_ERROR,
 };
-use thiserror::Error;
 
 use super::complaints::Complaints;
 use super::errors::Code;
-use super::handle::{ClientError, Handle, Role};
+use super::handle::{Handle, Role};
 use super::reach::Reach;
 use super::settings::{ClientSettings, held};
 use super::wire::{Wire, owned};
 use crate::measure::RunClock;
 pub use arrived::Arrived;
+pub use error::ConsumeError;
+use error::is_passing;
+use event::{Event, Queue};
 pub use group::{Group, Partition};
 use list::List;
 
 /// librdkafka's partition of a list that names topics only.
 const NO_PARTITION: i32 = -1;
-
-/// Why a consumer can't go on.
-#[derive(Debug, Error)]
-pub enum ConsumeError {
-    /// It can't be made.
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    /// A topic, or one of its partitions, can't be read.
-    #[error("{topic}{} can't be read: {reason}", .partition.map_or(String::new(), |number| format!(", partition {number},")))]
-    Topic {
-        /// Its name in Kafka.
-        topic: String,
-        /// Which partition.
-        partition: Option<i32>,
-        /// Kafka's words.
-        reason: String,
-    },
-    /// The group can't be joined, or answers no questions.
-    #[error("group `{group}`: {reason}")]
-    Group {
-        /// Its name.
-        group: String,
-        /// Kafka's words.
-        reason: String,
-    },
-}
-
-/// That a partition can't be read.
-fn unreadable(topic: &CStr, partition: i32, reason: String) -> ConsumeError {
-    let partition = Some(partition).filter(|number| *number >= 0);
-    ConsumeError::Topic { topic: topic.to_string_lossy().into_owned(), partition, reason }
-}
-
 /// What a consumer is made of.
 pub struct ConsumerSetup<'a> {
     /// How it reaches the cluster.
@@ -112,17 +82,6 @@ pub struct Consumer {
 
 // SAFETY: librdkafka's handles may be used from any thread; messages and queues are the consumer's alone.
 unsafe impl Send for Consumer {}
-
-/// A queue of librdkafka's.
-#[derive(Debug)]
-struct Queue(*mut rd::rd_kafka_queue_t);
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        // SAFETY: it is ours, and destroyed once, before its client.
-        unsafe { rd::rd_kafka_queue_destroy(self.0) };
-    }
-}
 
 impl Consumer {
     /// Makes it; it joins its group at `join`.
@@ -207,108 +166,6 @@ impl Consumer {
         Ok(())
     }
 
-    /// Takes records, if it holds none: waits for the first at most this long, and takes those that are there with it.
-    /// Answers how many it holds.
-    ///
-    /// # Errors
-    /// What keeps a partition from being read.
-    pub fn fill(&mut self, wait: Duration) -> Result<usize, ConsumeError> {
-        if !self.begun {
-            self.begin()?;
-        }
-        if !self.held.is_empty() {
-            return Ok(self.held.len());
-        }
-        self.taken.clear();
-        // SAFETY: the queue is live; the array has room for `most`, of which librdkafka sets as many as it answers.
-        unsafe {
-            let first = rd::rd_kafka_consume_queue(self.records.0, wait.as_millis() as i32);
-            if first.is_null() {
-                return Ok(0);
-            }
-            self.taken.push(first);
-            if self.most > 1 {
-                let room = self.taken.as_mut_ptr().add(1);
-                let more = rd::rd_kafka_consume_batch_queue(self.records.0, 0, room, self.most - 1);
-                self.taken.set_len(1 + more.max(0) as usize);
-            }
-        }
-        self.arrived_us = self.clock.now_us();
-        self.held.extend(self.taken.drain(..));
-        // SAFETY: the messages are live.
-        let error = self.held.iter().copied().find(|one| unsafe { (**one).err } != RD_KAFKA_RESP_ERR_NO_ERROR);
-        match error {
-            None => Ok(self.held.len()),
-            Some(message) => {
-                // SAFETY: the message is live.
-                let (code, text, partition, topic) = unsafe {
-                    let text = owned(rd::rd_kafka_message_errstr(message));
-                    ((*message).err, text, (*message).partition, topic_name((*message).rkt))
-                };
-                self.held.retain(|one| {
-                    // SAFETY: the message is live.
-                    let is_record = unsafe { (**one).err } == RD_KAFKA_RESP_ERR_NO_ERROR;
-                    if !is_record {
-                        // SAFETY: it is ours, and forgotten with this.
-                        unsafe { rd::rd_kafka_message_destroy(*one) };
-                    }
-                    is_record
-                });
-                match topic {
-                    _ if is_passing(code) => self.heed(code, &text)?,
-                    Some(topic) => return Err(unreadable(&topic, partition, text)),
-                    None => return Err(self.failed(text)),
-                }
-                Ok(self.held.len())
-            }
-        }
-    }
-
-    /// When the records that it holds were taken, on the run's clock.
-    pub fn arrived_us(&self) -> u64 {
-        self.arrived_us
-    }
-
-    /// The records that it holds, in the order of each partition.
-    pub fn held(&mut self) -> impl Iterator<Item = Arrived<'_>> {
-        let Consumer { held, numbers, group, .. } = self;
-        let mut last = (std::ptr::null_mut(), 0);
-        held.iter().map(move |message| {
-            // SAFETY: the message is live as long as it is held, and its topic's handle with it.
-            unsafe {
-                let handle = (**message).rkt;
-                if handle != last.0 {
-                    last = (handle, *numbers.entry(handle).or_insert_with(|| number_of(group, handle)));
-                }
-                Arrived::new(*message, last.1)
-            }
-        })
-    }
-
-    /// The first `count` records are handed over: they won't be read again by this process.
-    pub fn advance(&mut self, count: usize) {
-        let mut next: Option<(Partition, i64)> = None;
-        let mut numbers = std::mem::take(&mut self.numbers);
-        for message in self.held.drain(..count) {
-            // SAFETY: the message is live, and forgotten with this.
-            let (partition, offset) = unsafe {
-                let handle = (*message).rkt;
-                let topic = *numbers.entry(handle).or_insert_with(|| number_of(&self.group, handle));
-                let read = ((topic, (*message).partition), (*message).offset + 1);
-                rd::rd_kafka_message_destroy(message);
-                read
-            };
-            if let Some((before, behind)) = next.filter(|(before, _)| *before != partition) {
-                self.group.set_next(before, behind);
-            }
-            next = Some((partition, offset));
-        }
-        if let Some((partition, behind)) = next {
-            self.group.set_next(partition, behind);
-        }
-        self.numbers = numbers;
-    }
-
     /// These are handled, up to the offsets that are named: they will be committed.
     ///
     /// # Errors
@@ -360,99 +217,6 @@ impl Consumer {
         }
     }
 
-    /// The load begins: what it has been assigned is as good as committed, so that others go on from there.
-    fn begin(&mut self) -> Result<(), ConsumeError> {
-        self.begun = true;
-        self.group.begin();
-        let assigned = self.group.of_member(self.member);
-        let starts: Vec<_> = assigned.into_iter().filter_map(|one| Some((one, self.group.next(one)?))).collect();
-        self.store(&starts)
-    }
-
-    fn rebalance(&mut self, event: &Event) -> Result<(), ConsumeError> {
-        let mut list = event.partitions();
-        let is_assigned = event.code() == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
-        let partitions = self.partitions(&list);
-        self.numbers.clear();
-        if !is_assigned {
-            self.let_go(|partition| partitions.contains(&partition));
-            let code = self.take_away(&list);
-            let left = self.group.of_member(self.member).into_iter().filter(|one| !partitions.contains(one)).collect();
-            self.group.assign(self.member, self.is_cooperative().then_some(left));
-            return self.checked(code);
-        }
-        let rk = self.handle.rk;
-        // SAFETY: the client is live.
-        unsafe { positions::find(rk, &self.group, self.reset.as_deref(), &partitions, &mut list) }?;
-        for (topic, partition) in list.names() {
-            // SAFETY: all are live, the name is NUL-terminated; the partition keeps what it is led to.
-            unsafe {
-                let queue = rd::rd_kafka_queue_get_partition(rk, topic.as_ptr(), partition);
-                if !queue.is_null() {
-                    rd::rd_kafka_queue_forward(queue, self.records.0);
-                    rd::rd_kafka_queue_destroy(queue);
-                }
-            }
-        }
-        let mut all = partitions.clone();
-        // SAFETY: both are live; the list is copied.
-        let code = unsafe {
-            if self.is_cooperative() {
-                all.extend(self.group.of_member(self.member));
-                code_of(rd::rd_kafka_incremental_assign(rk, list.raw()))
-            } else {
-                rd::rd_kafka_assign(rk, list.raw())
-            }
-        };
-        self.checked(code)?;
-        all.sort_unstable();
-        self.group.assign(self.member, Some(all));
-        if self.begun {
-            let starts: Vec<_> = partitions.into_iter().filter_map(|one| Some((one, self.group.next(one)?))).collect();
-            self.store(&starts)?;
-        }
-        Ok(())
-    }
-
-    /// The partitions are another's from now on.
-    fn take_away(&self, list: &List) -> RDKafkaRespErr {
-        let rk = self.handle.rk;
-        // SAFETY: both are live; the list is copied.
-        unsafe {
-            if self.is_cooperative() {
-                code_of(rd::rd_kafka_incremental_unassign(rk, list.raw()))
-            } else {
-                rd::rd_kafka_assign(rk, std::ptr::null())
-            }
-        }
-    }
-
-    fn is_cooperative(&self) -> bool {
-        // SAFETY: the client is live; it answers a static string.
-        unsafe { owned(rd::rd_kafka_rebalance_protocol(self.handle.rk)) == "COOPERATIVE" }
-    }
-
-    /// Forgets records that it holds of partitions that go elsewhere: they are read there.
-    fn let_go(&mut self, goes: impl Fn(Partition) -> bool) {
-        let group = &self.group;
-        self.held.retain(|message| {
-            // SAFETY: the message is live, and destroyed when it is forgotten.
-            unsafe {
-                let goes = goes((number_of(group, (**message).rkt), (**message).partition));
-                if goes {
-                    rd::rd_kafka_message_destroy(*message);
-                }
-                !goes
-            }
-        });
-    }
-
-    fn partitions(&self, list: &List) -> Vec<Partition> {
-        let number =
-            |name: &CStr| self.group.topics.iter().find(|(_, known)| known.as_c_str() == name).map(|(at, _)| *at);
-        list.names().filter_map(|(name, partition)| Some((number(name)?, partition))).collect()
-    }
-
     /// What an error that librdkafka tells comes to.
     fn heed(&self, code: RDKafkaRespErr, text: &str) -> Result<(), ConsumeError> {
         if code == RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED {
@@ -472,92 +236,5 @@ impl Consumer {
 
     fn failed(&self, reason: String) -> ConsumeError {
         ConsumeError::Group { group: self.group.name.clone(), reason }
-    }
-}
-
-impl Drop for Consumer {
-    fn drop(&mut self) {
-        self.let_go(|_| true);
-    }
-}
-
-/// What passes by itself: librdkafka tries again.
-fn is_passing(code: RDKafkaRespErr) -> bool {
-    matches!(
-        code,
-        RD_KAFKA_RESP_ERR__TRANSPORT
-            | RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN
-            | RD_KAFKA_RESP_ERR__TIMED_OUT
-            | RD_KAFKA_RESP_ERR__RESOLVE
-    )
-}
-
-/// # Safety
-/// `handle` is null or live.
-unsafe fn topic_name(handle: *mut rd::rd_kafka_topic_t) -> Option<CString> {
-    // SAFETY: as the caller says; a topic's name is NUL-terminated.
-    (!handle.is_null()).then(|| unsafe { CStr::from_ptr(rd::rd_kafka_topic_name(handle)) }.to_owned())
-}
-
-/// A topic's number in the plan.
-///
-/// # Safety
-/// `handle` is live.
-unsafe fn number_of(group: &Group, handle: *mut rd::rd_kafka_topic_t) -> usize {
-    // SAFETY: as the caller says; a topic's name is NUL-terminated.
-    let name = unsafe { CStr::from_ptr(rd::rd_kafka_topic_name(handle)) };
-    let found = group.topics.iter().find(|(_, known)| known.as_c_str() == name);
-    *found.expect("only the group's topics are subscribed to").0
-}
-
-/// Frees an error, and answers its code.
-///
-/// # Safety
-/// `error` is null, which is none, or live.
-unsafe fn code_of(error: *mut rd::rd_kafka_error_t) -> RDKafkaRespErr {
-    // SAFETY: as the caller says.
-    unsafe {
-        let code = rd::rd_kafka_error_code(error);
-        rd::rd_kafka_error_destroy(error);
-        code
-    }
-}
-
-/// Something that librdkafka tells.
-struct Event(*mut rd::rd_kafka_event_t);
-
-impl Event {
-    fn poll(queue: &Queue, wait_ms: i32) -> Option<Event> {
-        // SAFETY: the queue is live.
-        let event = unsafe { rd::rd_kafka_queue_poll(queue.0, wait_ms) };
-        (!event.is_null()).then_some(Event(event))
-    }
-
-    fn kind(&self) -> i32 {
-        // SAFETY: the event is live.
-        unsafe { rd::rd_kafka_event_type(self.0) as i32 }
-    }
-
-    fn code(&self) -> RDKafkaRespErr {
-        // SAFETY: the event is live.
-        unsafe { rd::rd_kafka_event_error(self.0) }
-    }
-
-    fn text(&self) -> String {
-        // SAFETY: the event is live, and its text is copied.
-        unsafe { owned(rd::rd_kafka_event_error_string(self.0)) }
-    }
-
-    /// Of a rebalance.
-    fn partitions(&self) -> List {
-        // SAFETY: the event is live, and its list is copied.
-        unsafe { List::copy(rd::rd_kafka_event_topic_partition_list(self.0)) }
-    }
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        // SAFETY: it is ours, and destroyed once.
-        unsafe { rd::rd_kafka_event_destroy(self.0) };
     }
 }

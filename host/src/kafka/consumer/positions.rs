@@ -6,9 +6,9 @@ use std::time::Duration;
 use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR;
 
+use super::error::{ConsumeError, unreadable};
 use super::group::{Group, Partition, Start};
 use super::list::List;
-use super::{ConsumeError, unreadable};
 use crate::kafka::errors::Code;
 
 /// How long the cluster may take for one answer.

@@ -1,0 +1,106 @@
+//! Partitions that a consumer is given and loses.
+
+use std::ffi::CStr;
+
+use rdkafka_sys::bindings as rd;
+use rdkafka_sys::types::RDKafkaRespErr::{self, RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS};
+
+use super::error::ConsumeError;
+use super::event::Event;
+use super::group::Partition;
+use super::list::List;
+use super::{Consumer, positions};
+use crate::kafka::wire::owned;
+
+impl Consumer {
+    /// The load begins: what it has been assigned is as good as committed, so that others go on from there.
+    pub(super) fn begin(&mut self) -> Result<(), ConsumeError> {
+        self.begun = true;
+        self.group.begin();
+        let assigned = self.group.of_member(self.member);
+        let starts: Vec<_> = assigned.into_iter().filter_map(|one| Some((one, self.group.next(one)?))).collect();
+        self.store(&starts)
+    }
+
+    pub(super) fn rebalance(&mut self, event: &Event) -> Result<(), ConsumeError> {
+        let mut list = event.partitions();
+        let is_assigned = event.code() == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
+        let partitions = self.partitions(&list);
+        self.numbers.clear();
+        if !is_assigned {
+            self.let_go(|partition| partitions.contains(&partition));
+            let code = self.take_away(&list);
+            let left = self.group.of_member(self.member).into_iter().filter(|one| !partitions.contains(one)).collect();
+            self.group.assign(self.member, self.is_cooperative().then_some(left));
+            return self.checked(code);
+        }
+        let rk = self.handle.rk;
+        // SAFETY: the client is live.
+        unsafe { positions::find(rk, &self.group, self.reset.as_deref(), &partitions, &mut list) }?;
+        for (topic, partition) in list.names() {
+            // SAFETY: all are live, the name is NUL-terminated; the partition keeps what it is led to.
+            unsafe {
+                let queue = rd::rd_kafka_queue_get_partition(rk, topic.as_ptr(), partition);
+                if !queue.is_null() {
+                    rd::rd_kafka_queue_forward(queue, self.records.0);
+                    rd::rd_kafka_queue_destroy(queue);
+                }
+            }
+        }
+        let mut all = partitions.clone();
+        // SAFETY: both are live; the list is copied.
+        let code = unsafe {
+            if self.is_cooperative() {
+                all.extend(self.group.of_member(self.member));
+                code_of(rd::rd_kafka_incremental_assign(rk, list.raw()))
+            } else {
+                rd::rd_kafka_assign(rk, list.raw())
+            }
+        };
+        self.checked(code)?;
+        all.sort_unstable();
+        self.group.assign(self.member, Some(all));
+        if self.begun {
+            let starts: Vec<_> = partitions.into_iter().filter_map(|one| Some((one, self.group.next(one)?))).collect();
+            self.store(&starts)?;
+        }
+        Ok(())
+    }
+
+    /// The partitions are another's from now on.
+    pub(super) fn take_away(&self, list: &List) -> RDKafkaRespErr {
+        let rk = self.handle.rk;
+        // SAFETY: both are live; the list is copied.
+        unsafe {
+            if self.is_cooperative() {
+                code_of(rd::rd_kafka_incremental_unassign(rk, list.raw()))
+            } else {
+                rd::rd_kafka_assign(rk, std::ptr::null())
+            }
+        }
+    }
+
+    fn is_cooperative(&self) -> bool {
+        // SAFETY: the client is live; it answers a static string.
+        unsafe { owned(rd::rd_kafka_rebalance_protocol(self.handle.rk)) == "COOPERATIVE" }
+    }
+
+    fn partitions(&self, list: &List) -> Vec<Partition> {
+        let number =
+            |name: &CStr| self.group.topics.iter().find(|(_, known)| known.as_c_str() == name).map(|(at, _)| *at);
+        list.names().filter_map(|(name, partition)| Some((number(name)?, partition))).collect()
+    }
+}
+
+/// Frees an error, and answers its code.
+///
+/// # Safety
+/// `error` is null, which is none, or live.
+unsafe fn code_of(error: *mut rd::rd_kafka_error_t) -> RDKafkaRespErr {
+    // SAFETY: as the caller says.
+    unsafe {
+        let code = rd::rd_kafka_error_code(error);
+        rd::rd_kafka_error_destroy(error);
+        code
+    }
+}
