@@ -302,7 +302,7 @@ fn a_handler_that_takes_too_long_is_thrown_out_of_its_group_and_told_of() {
     let output = khost.kafka("max.poll.interval.ms", "6000").kafka("session.timeout.ms", "6000").output();
     let result = output.exits(0).is_civil().result();
     output.check(result.iterations() == 3, "all are handled");
-    output.check(result.count_of("/flows/0/consume/times_left_group") >= 1, "it has left its group");
+    output.check(result.count_of("/flows/0/consume/groups/0/times_left") >= 1, "it has left its group");
     let told = result.warnings().iter().any(|text| text.contains("handle took longer than max.poll.interval.ms"));
     output.check(told, "a warning");
     assert_eq!(sorted(stamps(&seen)), [0, 1, 2]);

@@ -29,7 +29,10 @@ mod wire;
 pub use addresses::{Address, AddressError, Addresses};
 pub use client::{Client, ClientSetup};
 pub use connection::BrokerError;
-pub use consumer::{Arrived, ConsumeError, Consumer, ConsumerSetup, Group, Partition};
+pub use consumer::{
+    Arrived, Commits, ConsumeError, Consumer, ConsumerSetup, GivesUp, Group, GroupSetup, OffsetFigures, Partition,
+    Rebalances,
+};
 pub use deliver::{Acknowledgement, Delivery, Settled};
 pub use embedded::Embedded;
 pub use errors::{Code, ENDING, NO_ANSWER};

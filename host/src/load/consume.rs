@@ -1,21 +1,22 @@
-//! A consume flow's worker: one consumer of the group. It takes what is there, calls the guest for it, and says what is
-//! handled. What its workers share is in [`Readers`].
+//! A consume flow's worker: one consumer. It takes what is there, calls the guest for it or counts it, and says what is
+//! handled. What its workers share is in `readers`.
 //!
 //! For a record khost allocates, locks, formats and logs nothing here: a batch has buffers that are used again.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::flow::FlowRun;
 use super::gate::Gate;
+use super::readers::{Claim, Readers};
 use super::stop::Ended;
 use super::worker::{Done, Next, Returned, Rounds, Worker};
 use super::worker_host::WorkerHost;
 use crate::guest::{Batch, Received, ReceivedHeader};
 use crate::kafka::{Arrived, ConsumeError, Consumer, Group, Partition};
 use crate::measure::{Measure, Tag};
-use crate::plan::{Consume, format_duration};
+use crate::plan::{Consume, Deliver, format_duration};
 
 /// How long a worker waits for records before it deals with its group's affairs, and asks whether it is to stop.
 const SLICE: Duration = Duration::from_millis(50);
@@ -32,105 +33,20 @@ const CLOSE: Duration = Duration::from_secs(10);
 /// The same when nothing may wait any more.
 const CLOSE_NOW: Duration = Duration::from_secs(1);
 
-/// What the workers of a consume flow share.
-pub(super) struct Readers {
-    pub(super) group: Arc<Group>,
-    taken: Mutex<Taken>,
-    /// By worker.
-    figures: Vec<Figures>,
-}
-
-/// Records that were handed to the guest.
-#[derive(Default)]
-struct Taken {
-    all: u64,
-    measured: u64,
-}
-
-#[derive(Default)]
-struct Figures {
-    handled: AtomicU64,
-    failed: AtomicU64,
-    busy_ns: AtomicU64,
-    lived_ns: AtomicU64,
-}
-
-/// What came of a consume flow's readers.
-#[derive(Debug, Clone)]
-pub struct ReadersRecord {
-    /// How often one was thrown out of the group, as `handle` took too long.
-    pub times_left: u64,
-    /// By worker.
-    pub workers: Vec<ReaderRecord>,
-}
-
-/// One worker's.
-#[derive(Debug, Clone)]
-pub struct ReaderRecord {
-    /// The partitions that it had last.
-    pub partitions: Vec<Partition>,
-    /// Measured records that were handled, and did not fail.
-    pub handled: u64,
-    /// Measured records that failed.
-    pub failed: u64,
-    /// Time inside `handle`, in nanoseconds.
-    pub busy_ns: u64,
-    /// From the load's start until it stopped, in nanoseconds.
-    pub lived_ns: u64,
-}
-
-impl Readers {
-    pub(super) fn new(group: Group, workers: u32) -> Self {
-        Readers {
-            group: Arc::new(group),
-            taken: Mutex::default(),
-            figures: (0..workers).map(|_| Figures::default()).collect(),
-        }
-    }
-
-    /// Whether the flow has handled all records that it is to.
-    fn are_done(&self, flow: &FlowRun) -> bool {
-        let most = flow.end.iterations;
-        most.is_some_and(|most| self.taken.lock().unwrap_or_else(PoisonError::into_inner).measured >= most)
-    }
-
-    /// Claims the next `count` of the flow's records, or fewer where its end is near, for those that arrived at `at_ns`;
-    /// puts a tag for each into `tags`.
-    fn claim(&self, flow: &FlowRun, count: usize, at_ns: u64, tags: &mut Vec<Tag>) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        for _ in 0..count {
-            let warm_up = flow.is_warm_up(taken.all, at_ns);
-            if !warm_up && flow.end.iterations.is_some_and(|most| taken.measured >= most) {
-                return;
-            }
-            taken.all += 1;
-            taken.measured += u64::from(!warm_up);
-            tags.push(Tag::at(at_ns / 1_000, warm_up));
-        }
-    }
-
-    pub(super) fn record(&self) -> ReadersRecord {
-        let workers = self.group.assigned().into_iter().zip(&self.figures);
-        let one = |(partitions, figures): (Vec<Partition>, &Figures)| ReaderRecord {
-            partitions,
-            handled: figures.handled.load(Relaxed),
-            failed: figures.failed.load(Relaxed),
-            busy_ns: figures.busy_ns.load(Relaxed),
-            lived_ns: figures.lived_ns.load(Relaxed),
-        };
-        ReadersRecord { times_left: self.group.times_left(), workers: workers.map(one).collect() }
-    }
-}
-
 /// One worker's.
 pub(super) struct Reader {
     readers: Arc<Readers>,
+    group: Arc<Group>,
     consumer: Option<Consumer>,
+    handler: bool,
+    deliver: Deliver,
     max_records: usize,
     max_bytes: u64,
     batch: Arc<Batch>,
     /// Behind the records of the batch, by partition.
     behind: Vec<(Partition, i64)>,
+    /// Keys and values of the measured records of the batch.
+    bytes: u64,
     began: Option<Instant>,
     called: Option<Instant>,
     broken: bool,
@@ -138,14 +54,24 @@ pub(super) struct Reader {
 
 impl Reader {
     /// A batch may take a part of `memory_bytes`, what an instance may have.
-    pub(super) fn new(readers: &Arc<Readers>, consumer: Consumer, consume: &Consume, memory_bytes: u64) -> Self {
+    pub(super) fn new(
+        readers: &Arc<Readers>,
+        worker: u32,
+        consumer: Consumer,
+        consume: &Consume,
+        memory_bytes: u64,
+    ) -> Self {
         Reader {
             readers: readers.clone(),
+            group: readers.place(worker).0.clone(),
             consumer: Some(consumer),
+            handler: consume.handler,
+            deliver: consume.deliver,
             max_records: consume.max_records as usize,
             max_bytes: consume.max_bytes.unwrap_or(u64::MAX).min(memory_bytes / 4),
             batch: Arc::default(),
             behind: Vec::new(),
+            bytes: 0,
             began: None,
             called: None,
             broken: false,
@@ -161,7 +87,8 @@ impl Reader {
         worker.shared.stop.end_because(Ended::Failed(format!("flow `{}`: {error}", worker.identity.flow)));
     }
 
-    /// Takes records and makes the batch of them, with a tag for each. Answers how many.
+    /// Takes records, and claims those that the flow may have still; then does with them what is to be done. Answers how many
+    /// there were.
     fn take(&mut self, worker: &Worker, wait: Duration, host: &mut WorkerHost) -> Result<usize, ConsumeError> {
         self.consumer().serve()?;
         host.tags.clear();
@@ -172,54 +99,92 @@ impl Reader {
             return Ok(0);
         }
         let at_ns = self.consumer().arrived_us() * 1_000;
-        self.readers.claim(&worker.flow, count, at_ns, &mut host.tags);
+        let claim = self.readers.claim(&worker.flow, count, at_ns);
+        if claim.count > claim.warm_up {
+            worker.flow.measured_at(worker.shared.clock.now_ns());
+        }
+        if self.handler {
+            return Ok(self.make_batch(claim, at_ns, host));
+        }
+        self.count(worker, claim, host)?;
+        Ok(claim.count)
+    }
+
+    /// Makes a batch of what is claimed, with a tag for each record. Answers how many are in it.
+    fn make_batch(&mut self, claim: Claim, at_ns: u64, host: &mut WorkerHost) -> usize {
         if Arc::get_mut(&mut self.batch).is_none() {
             self.batch = Arc::default();
         }
-        let Reader { batch, consumer, behind, max_bytes, .. } = self;
+        let Reader { batch, consumer, behind, bytes, max_bytes, deliver, .. } = self;
         let batch = Arc::get_mut(batch).expect("it was just made where another call had it");
         let consumer = consumer.as_mut().expect("it is there until the worker leaves");
         batch.clear();
         behind.clear();
-        for record in consumer.held().take(host.tags.len()) {
-            if !add(batch, &record, *max_bytes) {
+        *bytes = 0;
+        for (at, record) in consumer.held().take(claim.count).enumerate() {
+            if !add(batch, &record, *deliver, *max_bytes) {
                 break;
             }
-            let (partition, next) = ((record.topic, record.partition()), record.offset() + 1);
-            match behind.last_mut() {
-                Some((last, behind)) if *last == partition => *behind = next,
-                _ => behind.push((partition, next)),
-            }
+            let is_warm_up = at < claim.warm_up;
+            host.tags.push(Tag::at(at_ns / 1_000, is_warm_up));
+            *bytes += if is_warm_up { 0 } else { record.bytes() };
+            go_past(behind, &record);
         }
         let count = batch.records.len();
-        self.readers.give_back(&host.tags[count..]);
-        host.tags.truncate(count);
+        self.readers.give_back(claim, count);
         self.consumer().advance(count);
-        Ok(count)
+        count
+    }
+
+    /// Counts what is claimed: it is handled with that.
+    fn count(&mut self, worker: &Worker, claim: Claim, host: &mut WorkerHost) -> Result<(), ConsumeError> {
+        let Reader { consumer, behind, .. } = self;
+        let consumer = consumer.as_mut().expect("it is there until the worker leaves");
+        behind.clear();
+        let mut bytes = 0;
+        for (at, record) in consumer.held().take(claim.count).enumerate() {
+            bytes += if at < claim.warm_up { 0 } else { record.bytes() };
+            go_past(behind, &record);
+        }
+        consumer.advance(claim.count);
+        let measured = (claim.count - claim.warm_up) as u64;
+        let figures = self.readers.figures(worker.identity.worker);
+        figures.handled.fetch_add(measured, Relaxed);
+        figures.bytes.fetch_add(bytes, Relaxed);
+        host.now.all_iterations += claim.count as u64;
+        host.now.iterations += measured;
+        if measured > 0 {
+            host.now.last_iteration_us = worker.shared.clock.now_us();
+        }
+        let behind = std::mem::take(&mut self.behind);
+        self.consumer().store(&behind)?;
+        self.behind = behind;
+        Ok(())
     }
 }
 
-impl Readers {
-    /// Records that were claimed and do not fit in the batch.
-    fn give_back(&self, tags: &[Tag]) {
-        if tags.is_empty() {
-            return;
-        }
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.all -= tags.len() as u64;
-        taken.measured -= tags.iter().filter(|tag| !tag.is_warm_up()).count() as u64;
+/// Notes that a record is in the batch.
+#[inline]
+fn go_past(behind: &mut Vec<(Partition, i64)>, record: &Arrived<'_>) {
+    let (partition, next) = ((record.topic, record.partition()), record.offset() + 1);
+    match behind.last_mut() {
+        Some((last, behind)) if *last == partition => *behind = next,
+        _ => behind.push((partition, next)),
     }
 }
 
 /// Copies a record into the batch; false where it would be larger than `max_bytes` with it.
-fn add(batch: &mut Batch, record: &Arrived<'_>, max_bytes: u64) -> bool {
-    let (key, value) = (record.key(), record.value());
+fn add(batch: &mut Batch, record: &Arrived<'_>, deliver: Deliver, max_bytes: u64) -> bool {
+    let key = record.key().filter(|_| deliver.key);
+    let value = record.value().filter(|_| deliver.value);
     let first_header = batch.headers.len() as u32;
     let before = batch.bytes.len();
-    record.each_header(|name, value| {
-        let (name, value) = (batch.put(Some(name)), batch.put(value));
-        batch.headers.push(ReceivedHeader { name, value });
-    });
+    if deliver.headers {
+        record.each_header(|name, value| {
+            let (name, value) = (batch.put(Some(name)), batch.put(value));
+            batch.headers.push(ReceivedHeader { name, value });
+        });
+    }
     let (key, value) = (batch.put(key), batch.put(value));
     if batch.bytes.len() as u64 > max_bytes && !batch.records.is_empty() {
         batch.bytes.truncate(before);
@@ -244,15 +209,15 @@ impl Rounds for Reader {
     fn prepare(&mut self, worker: &Worker) -> Result<(), ConsumeError> {
         let until = Instant::now() + JOIN;
         self.consumer().join()?;
-        while !self.readers.group.is_complete(SETTLED) {
+        while !self.group.is_complete(SETTLED) {
             if worker.shared.stop.is_over() {
                 return Ok(());
             }
             self.consumer().serve()?;
             if Instant::now() >= until {
-                let group = &self.readers.group;
+                let group = &self.group;
                 let waiting: Vec<String> = group.waiting().iter().map(ToString::to_string).collect();
-                let (limit, of) = (format_duration(JOIN), worker.identity.workers);
+                let (limit, of) = (format_duration(JOIN), group.size());
                 let reason = format!(
                     "after {limit} it has not dealt out its partitions to these of its {of} workers: {}",
                     waiting.join(", ")
@@ -281,7 +246,8 @@ impl Rounds for Reader {
         let flow = &worker.flow;
         let now_ns = worker.shared.clock.now_ns();
         let left = flow.end_ns().map(|end| Duration::from_nanos(end.saturating_sub(now_ns)));
-        if self.broken || left == Some(Duration::ZERO) || self.readers.are_done(flow) {
+        let is_through = self.group.is_read_through() && self.consumer().held().next().is_none();
+        if self.broken || left == Some(Duration::ZERO) || self.readers.are_done(flow) || is_through {
             return Next::Done;
         }
         match self.take(worker, left.map_or(SLICE, |left| left.min(SLICE)), host) {
@@ -289,14 +255,11 @@ impl Rounds for Reader {
                 self.fail(worker, &error);
                 Next::Done
             }
-            Ok(0) => Next::Wait(now_ns),
-            Ok(_) => {
-                if host.tags.iter().any(|tag| !tag.is_warm_up()) {
-                    flow.measured_at(worker.shared.clock.now_ns());
-                }
+            Ok(count) if count > 0 && self.handler => {
                 self.called = Some(Instant::now());
                 Next::Handle(self.batch.clone())
             }
+            Ok(_) => Next::Wait(now_ns),
         }
     }
 
@@ -304,7 +267,7 @@ impl Rounds for Reader {
     fn wait(&mut self, _worker: &Worker, _until_ns: u64, _host: &mut WorkerHost) {}
 
     fn returned(&mut self, worker: &Worker, call: Returned<'_>, host: &mut WorkerHost) {
-        let figures = &self.readers.figures[worker.identity.worker as usize];
+        let figures = self.readers.figures(worker.identity.worker);
         if let Some(called) = self.called.take() {
             figures.busy_ns.fetch_add(called.elapsed().as_nanos() as u64, Relaxed);
         }
@@ -318,6 +281,7 @@ impl Rounds for Reader {
         let good = measured(&host.tags[..count]) - failed;
         figures.handled.fetch_add(good, Relaxed);
         figures.failed.fetch_add(failed, Relaxed);
+        figures.bytes.fetch_add(self.bytes, Relaxed);
         let arrived_us = host.tags.first().map_or(0, |tag| tag.time_us());
         let took_us = worker.shared.clock.now_us().saturating_sub(arrived_us);
         let of_flow = worker.flow.index as u32;
@@ -351,7 +315,7 @@ impl Rounds for Reader {
         }
         if let Some(began) = self.began {
             let lived_ns = began.elapsed().as_nanos() as u64;
-            self.readers.figures[worker.identity.worker as usize].lived_ns.store(lived_ns, Relaxed);
+            self.readers.figures(worker.identity.worker).lived_ns.store(lived_ns, Relaxed);
         }
         let Some(mut consumer) = self.consumer.take() else { return };
         consumer.close(if stop.is_over() { CLOSE_NOW } else { CLOSE });

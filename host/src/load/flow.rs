@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use super::consume::Readers;
 use super::draws::{hash, mix};
 use super::ramp::Ramp;
+use super::readers::Readers;
 use super::recorders::Recorders;
 use super::schedule::Schedule;
 use super::shared::Texts;
 use super::stop::Stop;
 use super::turns::{Instants, Turns};
-use crate::plan::{Arrivals, End, FlowKind, Session, WarmUp};
+use crate::plan::{Arrivals, Consume, End, FlowKind, Session, WarmUp};
 
 /// Workers go on with what was due before the end for this long after it, so that a hiccup at the end loses nothing.
 const CATCH_UP_NS: u64 = 2_000_000_000;
@@ -37,6 +37,8 @@ pub(super) struct FlowRun {
     pub(super) turns: Option<Turns>,
     /// A session's: where its users record. A stream's threads have recorders of their own.
     pub(super) recorders: Option<Recorders>,
+    /// Whether its workers call the guest; else they only count.
+    pub(super) calls_guest: bool,
     /// A consume flow's: what its workers share.
     pub(super) readers: Option<Arc<Readers>>,
     pub(super) end: End,
@@ -85,6 +87,7 @@ impl FlowRun {
             ramp,
             turns,
             recorders: None,
+            calls_guest: !matches!(kind, FlowKind::Consume(Consume { handler: false, .. })),
             readers: None,
             end: end.clone(),
             warm_up,
@@ -161,6 +164,22 @@ impl FlowRun {
             WarmUp::None => false,
             WarmUp::Iterations(count) => number < count,
             WarmUp::Time(length) => at_ns < length.as_nanos() as u64,
+        }
+    }
+
+    /// How many of the `count` records from number `first`, that arrived at `at_ns`, are left out of the figures: the first
+    /// ones.
+    pub(super) fn warm_up_within(&self, first: u64, count: u64, at_ns: u64) -> u64 {
+        match self.warm_up {
+            WarmUp::None => 0,
+            WarmUp::Iterations(all) => all.saturating_sub(first).min(count),
+            WarmUp::Time(length) => {
+                if at_ns < length.as_nanos() as u64 {
+                    count
+                } else {
+                    0
+                }
+            }
         }
     }
 

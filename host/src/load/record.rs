@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::consume::ReadersRecord;
 use super::counters::{CheckFigures, CounterFigures};
 use super::data::DataFigures;
 use super::operations::Operation;
+use super::readers::ReadersRecord;
 use super::stop::Ended;
 use crate::kafka::{ClientSettings, ReplyCounts, WireFigures};
 use crate::measure::FlowTotals;

@@ -5,10 +5,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use super::active::ActiveFlow;
-use super::consume::{Reader, Readers};
+use super::consume::Reader;
 use super::flow::FlowRun;
 use super::later;
 use super::log::LogLine;
+use super::readers::Readers;
 use super::recorders::Recorders;
 use super::run::{RunError, Running};
 use super::session::User;
@@ -20,9 +21,9 @@ use super::worker::{Done, Rounds, Worker};
 use super::worker_host::WorkerHost;
 use crate::guest::{GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
 use crate::kafka::{
-    Client, ClientSettings, ClientSetup, Cluster, ConsumeError, Consumer, ConsumerSetup, Group, Lane, Wire,
+    Client, ClientSettings, ClientSetup, Cluster, ConsumeError, Consumer, ConsumerSetup, Group, GroupSetup, Lane, Wire,
 };
-use crate::measure::{RunClock, Sample};
+use crate::measure::Sample;
 use crate::plan::{Consume, FlowKind, WarmUp, for_consumers, for_producers};
 
 /// A set-up that takes longer is told of, again and again.
@@ -66,9 +67,21 @@ pub(super) fn start_flow(
         flow.recorders = Some(Recorders::new(index, session.users, running.processors, clock, samples));
     }
     if let FlowKind::Consume(consume) = &planned.kind {
-        let topics = consume.topics.iter().map(|at| (*at, plan.topics[*at].name.clone()));
-        let group = Group::new(&consume.group, consume.from, consume.workers, topics, &partitions(running.cluster));
-        flow.readers = Some(Arc::new(Readers::new(group, consume.workers)));
+        let partitions = partitions(running.cluster);
+        let group = |name: &String| {
+            Group::new(GroupSetup {
+                name: name.clone(),
+                from: consume.from,
+                dealer: consume.dealer,
+                commit: consume.commit,
+                instance_ids: consume.instance_ids.clone(),
+                workers: consume.workers,
+                topics: consume.topics.iter().map(|at| (*at, plan.topics[*at].name.clone())).collect(),
+                partitions: &partitions,
+                to_ends: planned.end.at_ends,
+            })
+        };
+        flow.readers = Some(Arc::new(Readers::new(consume.groups.iter().map(group).collect(), consume.workers)));
     }
     let flow = Arc::new(flow);
     let settings = client_settings(running, index, for_producers);
@@ -127,8 +140,8 @@ fn new_consumer(
     running: &Running<'_>,
     live: &ActiveFlow,
     consume: &Consume,
-    member: u32,
-    clock: RunClock,
+    worker: u32,
+    shared: &Arc<Shared>,
 ) -> Result<Consumer, ConsumeError> {
     let mut settings = client_settings(running, live.flow.index, for_consumers);
     if running.embedded {
@@ -138,14 +151,17 @@ fn new_consumer(
         }
     }
     let readers = live.flow.readers.as_ref().expect("a consume flow has them");
+    let (group, member) = readers.place(worker);
+    let asked = shared.clone();
     Consumer::new(ConsumerSetup {
         reach: running.reach,
         settings,
-        group: readers.group.clone(),
-        member: member as usize,
+        group: group.clone(),
+        member,
         most: consume.max_records as usize,
-        clock,
+        clock: shared.clock.clone(),
         wire: live.wire.clone(),
+        gives_up: Box::new(move || asked.stop.is_over()),
     })
 }
 
@@ -193,11 +209,11 @@ pub(super) fn start_workers(
                 (Lane::small(client, needs_key), Box::new(User::new(&live.flow, session, number, plan.seed)))
             }
             FlowKind::Consume(consume) => {
-                let consumer = new_consumer(running, live, consume, number, shared.clock.clone())
+                let consumer = new_consumer(running, live, consume, number, shared)
                     .map_err(|error| RunError::Consumer { flow: live.flow.name.clone(), error })?;
                 live.consumer_settings = consumer.settings();
                 let readers = live.flow.readers.as_ref().expect("a consume flow has them");
-                let reader = Reader::new(readers, consumer, consume, plan.limits.memory_bytes);
+                let reader = Reader::new(readers, number, consumer, consume, plan.limits.memory_bytes);
                 (Lane::new(client, needs_key), Box::new(reader))
             }
         };

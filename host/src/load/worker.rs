@@ -74,9 +74,13 @@ pub(super) trait Rounds {
 }
 
 impl Worker {
-    /// Makes and sets up the first instance.
-    pub(super) fn set_up(&self, host: WorkerHost) -> Result<Instance<WorkerHost>, GuestError> {
-        self.instance(host, 0)
+    /// Makes and sets up the first instance, if it needs one.
+    pub(super) fn set_up(&self, host: WorkerHost) -> Result<Player, GuestError> {
+        if self.flow.calls_guest {
+            self.instance(host, 0).map(Player::Guest)
+        } else {
+            Ok(Player::Nobody(Box::new(host)))
+        }
     }
 
     fn instance(&self, mut host: WorkerHost, earlier: u64) -> Result<Instance<WorkerHost>, GuestError> {
@@ -89,22 +93,21 @@ impl Worker {
     }
 
     /// Runs until its work is done or the run ends.
-    pub(super) fn run(&self, gate: &Gate, mut instance: Instance<WorkerHost>, rounds: &mut dyn Rounds) {
+    pub(super) fn run(&self, gate: &Gate, mut player: Player, rounds: &mut dyn Rounds) {
         sharpen_timers();
         rounds.await_start(self, gate);
         let begins = gate.wait(&self.shared.stop, || self.flow.is_too_late());
-        instance.host().begin_life();
+        player.host().begin_life();
         rounds.begin(&self.flow);
         let mut done = Done::default();
         let mut instances = 1;
         // a trapped instance can't be called again
         let mut broken = false;
         while begins && !self.flow.is_told_to_stop(&self.shared.stop) {
-            match rounds.next(self, &done, instance.host()) {
+            match rounds.next(self, &done, player.host()) {
                 Next::Done => break,
-                Next::Wait(until_ns) => rounds.wait(self, until_ns, instance.host()),
-                next @ (Next::Run { .. } | Next::Handle(_)) => match self.call(&mut instance, &mut done, rounds, &next)
-                {
+                Next::Wait(until_ns) => rounds.wait(self, until_ns, player.host()),
+                next @ (Next::Run { .. } | Next::Handle(_)) => match self.call(&mut player, &mut done, rounds, &next) {
                     Then::GoOn => {}
                     Then::Leave => break,
                     Then::LeaveBroken => {
@@ -112,28 +115,29 @@ impl Worker {
                         break;
                     }
                     Then::Replace => {
-                        let mut host = instance.into_host();
+                        let mut host = player.into_host();
                         // were the new instance to fail, the host would be gone with it
                         host.tick(true);
                         match self.instance_again(host, instances) {
-                            Some(new) => instance = new,
+                            Some(new) => player = Player::Guest(new),
                             None => return rounds.leave(self, &done, None),
                         }
                         instances += 1;
                     }
                 },
             }
-            instance.host().tick(false);
+            player.host().tick(false);
         }
-        rounds.leave(self, &done, Some(instance.host()));
+        rounds.leave(self, &done, Some(player.host()));
         if !broken && !self.shared.stop.is_over() {
-            instance.host().tags.clear();
-            self.tear_down(&mut instance);
+            player.host().tags.clear();
+            self.tear_down(&mut player);
         }
-        instance.host().tick(true);
+        player.host().tick(true);
     }
 
-    fn tear_down(&self, instance: &mut Instance<WorkerHost>) {
+    fn tear_down(&self, player: &mut Player) {
+        let Player::Guest(instance) = player else { return };
         match instance.teardown() {
             Ok(()) | Err(GuestError::Stopped) => {}
             Err(error @ (GuestError::Failed(_) | GuestError::EndRun(_))) => {
@@ -159,7 +163,8 @@ impl Worker {
     }
 
     /// One call of the guest's `iterate` or `handle`, and its account.
-    fn call(&self, instance: &mut Instance<WorkerHost>, done: &mut Done, rounds: &mut dyn Rounds, what: &Next) -> Then {
+    fn call(&self, player: &mut Player, done: &mut Done, rounds: &mut dyn Rounds, what: &Next) -> Then {
+        let Player::Guest(instance) = player else { return Then::GoOn };
         let (count, (result, spent)) = match what {
             Next::Run { first, count } => (*count, instance.iterate(*first, *count)),
             Next::Handle(batch) => (batch.records.len() as u32, instance.handle(batch)),
@@ -250,6 +255,30 @@ impl Worker {
 
     fn who(&self) -> String {
         format!("flow `{}`, worker {}", self.identity.flow, self.identity.worker)
+    }
+}
+
+/// What a worker calls.
+pub(super) enum Player {
+    /// An instance of the guest.
+    Guest(Instance<WorkerHost>),
+    /// Nothing: records are counted without it.
+    Nobody(Box<WorkerHost>),
+}
+
+impl Player {
+    fn host(&mut self) -> &mut WorkerHost {
+        match self {
+            Player::Guest(instance) => instance.host(),
+            Player::Nobody(host) => host,
+        }
+    }
+
+    fn into_host(self) -> WorkerHost {
+        match self {
+            Player::Guest(instance) => instance.into_host(),
+            Player::Nobody(host) => *host,
+        }
     }
 }
 

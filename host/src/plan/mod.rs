@@ -6,6 +6,7 @@ mod amount;
 mod channel;
 mod command_line;
 mod connection;
+mod consume;
 mod decode;
 mod error;
 mod java;
@@ -27,6 +28,7 @@ pub use amount::{
 };
 pub use channel::{Channel, FailureSign, ReadId, WriteId};
 pub use connection::{Bytes, VARIABLES, setting_of_variable};
+pub use consume::{Commit, Consume, Dealer, Deliver, ReadFrom};
 pub use error::Error;
 pub use java::{
     Line as JavaProperty, Malformed as MalformedProperties, parse as parse_java_properties, rows as java_names,
@@ -225,7 +227,7 @@ impl FlowKind {
         match self {
             FlowKind::Stream(stream) => stream.threads,
             FlowKind::Session(session) => session.users,
-            FlowKind::Consume(consume) => consume.workers,
+            FlowKind::Consume(consume) => consume.all_workers(),
         }
     }
 
@@ -286,41 +288,6 @@ pub struct Session {
     pub arrivals: Arrivals,
     /// Producers that the users share: user `u` uses producer `u % clients`. At most `users`.
     pub clients: u32,
-}
-
-/// A consumer's settings.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Consume {
-    /// The topics that it reads, by their number in the plan.
-    pub topics: Vec<usize>,
-    /// Its consumer group.
-    pub group: String,
-    /// Members of the group, each on a thread of its own.
-    pub workers: u32,
-    /// Where it begins in each partition.
-    pub from: ReadFrom,
-    /// The most records of one call of the guest.
-    pub max_records: u32,
-    /// The most bytes of one call of the guest, unless one record is larger; absent: as many as an instance has room for.
-    pub max_bytes: Option<u64>,
-}
-
-/// Where a consumer begins in each partition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadFrom {
-    /// At its end, as it is shortly before the load.
-    Latest,
-    /// At its first record.
-    Earliest,
-    /// Where the group has committed.
-    Committed,
-}
-
-impl ReadFrom {
-    /// As the manifest has it.
-    pub fn name(self) -> &'static str {
-        ["latest", "earliest", "committed"][self as usize]
-    }
 }
 
 /// What begins a session's iterations.
@@ -398,6 +365,8 @@ pub struct End {
     pub duration: Option<Duration>,
     /// This long after the run's warm-up, whenever the flow began.
     pub run_duration: Option<Duration>,
+    /// A consume flow: where the partitions ended when it began.
+    pub at_ends: bool,
 }
 
 /// The run's phases.
@@ -425,12 +394,11 @@ impl Plan {
     pub fn groups(&self) -> Vec<String> {
         let mut groups: Vec<String> = Vec::new();
         for flow in &self.flows {
-            if let FlowKind::Consume(consume) = &flow.kind
-                && !groups.contains(&consume.group)
-            {
-                groups.push(consume.group.clone());
-            }
+            let FlowKind::Consume(consume) = &flow.kind else { continue };
+            groups.extend(consume.groups.clone());
         }
+        groups.sort();
+        groups.dedup();
         groups
     }
 }

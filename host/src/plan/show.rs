@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::written::key;
 use super::{
-    After, Arrivals, End, Flow, FlowKind, Origin, Pace, Plan, Session, Setting, Stage, Topic, UserStage, format_bytes,
-    format_duration,
+    After, Arrivals, Dealer, End, Flow, FlowKind, Origin, Pace, Plan, Session, Setting, Stage, Topic, UserStage,
+    format_bytes, format_duration,
 };
 
 /// A line longer than this does not push the others' comments aside.
@@ -75,12 +75,22 @@ fn describe_flow(flow: &Flow, topics: &[Topic], memory_bytes: u64, to_its_end: b
         FlowKind::Consume(consume) => {
             let topics: Vec<&str> = consume.topics.iter().map(|at| topics[*at].name.as_str()).collect();
             let workers = counted(consume.workers, "worker");
+            let groups = match consume.groups.as_slice() {
+                [one] => format!("the group {one}"),
+                [first, .., last] => format!("each of the {} groups {first} to {last}", consume.groups.len()),
+                [] => "no group".to_owned(),
+            };
+            let who = match consume.dealer {
+                Dealer::Group => format!("{workers} in {groups}"),
+                Dealer::Khost => format!("{workers} that khost deals the partitions out to"),
+            };
+            let counts = if consume.handler { "" } else { " and only counts them" };
             let end = if flow.end == End::default() {
                 "goes on until the other flows are done".to_owned()
             } else {
                 end.replace(" iteration", " record")
             };
-            format!("reads {} with {workers} in the group {}; {end}", topics.join(", "), consume.group)
+            format!("reads {} with {who}{counts}; {end}", topics.join(", "))
         }
         FlowKind::Session(session) => {
             let users = counted(session.users, "user");
@@ -161,6 +171,7 @@ fn describe_stage(stage: &Stage) -> String {
 
 fn describe_end(end: &End, has_stages: bool) -> String {
     let mut ends: Vec<String> = [
+        end.at_ends.then(|| "at the end of its partitions, as it is when it begins".to_owned()),
         end.messages.map(|count| format!("after {count} messages")),
         end.iterations.map(|count| format!("after {count} iteration{}", if count == 1 { "" } else { "s" })),
         end.duration.map(|duration| format!("after {}", format_duration(duration))),

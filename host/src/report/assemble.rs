@@ -53,8 +53,11 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     });
     let mut flows = Vec::new();
     for (flow, done) in plan.flows.iter().zip(record.flows) {
-        let read = consume::result(plan, flow, &done);
+        let mut read = consume::result(plan, flow, &done);
         let result = flow_result(plan, flow, done, record.ended_early_ns, &record.operations, &facts.cluster);
+        if let Some(read) = &mut read {
+            read.set_rates(result.achieved_rate);
+        }
         flows.push(FlowResult { consume: read, ..result });
     }
     for flow in &flows {

@@ -98,8 +98,12 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
     let clients = plural(flow.clients.into(), "client");
     let of = match (flow.users, flow.arrivals) {
         _ if flow.consume.is_some() => {
-            let group = flow.consume.as_ref().map_or("", |consume| consume.group.as_str());
-            format!("group {group}, {}", plural(flow.threads.into(), "worker"))
+            let groups = flow.consume.as_ref().map_or(&[][..], |consume| consume.groups.as_slice());
+            let who = match groups {
+                [one] => format!("group {}", one.name),
+                groups => format!("{} groups", groups.len()),
+            };
+            format!("{who}, {}", plural(flow.threads.into(), "worker"))
         }
         (Some(users), Some("closed")) => {
             let most = if flow.users_change { "at most " } else { "" };

@@ -44,6 +44,13 @@ impl<'a> Arrived<'a> {
         unsafe { rd::rd_kafka_message_timestamp(self.message, &mut kind) }
     }
 
+    /// Those of its key and its value.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        let message = self.message();
+        (message.key_len + message.len) as u64
+    }
+
     /// `None` is Kafka's null.
     pub fn key(&self) -> Option<&'a [u8]> {
         let message = self.message();

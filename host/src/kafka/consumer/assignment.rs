@@ -16,24 +16,34 @@ impl Consumer {
     /// The load begins: what it has been assigned is as good as committed, so that others go on from there.
     pub(super) fn begin(&mut self) -> Result<(), ConsumeError> {
         self.begun = true;
-        self.group.begin();
+        let (rk, group) = (self.handle.rk, self.group.clone());
+        // SAFETY: the client is live.
+        group.begin(|| unsafe { positions::find_ends(rk, &group) })?;
+        self.bounds = group.bounds();
         let assigned = self.group.of_member(self.member);
         let starts: Vec<_> = assigned.into_iter().filter_map(|one| Some((one, self.group.next(one)?))).collect();
+        self.resume(|_| true)?;
         self.store(&starts)
     }
 
     pub(super) fn rebalance(&mut self, event: &Event) -> Result<(), ConsumeError> {
-        let mut list = event.partitions();
-        let is_assigned = event.code() == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
+        let list = event.partitions();
         let partitions = self.partitions(&list);
-        self.numbers.clear();
-        if !is_assigned {
-            self.let_go(|partition| partitions.contains(&partition));
-            let code = self.take_away(&list);
-            let left = self.group.of_member(self.member).into_iter().filter(|one| !partitions.contains(one)).collect();
-            self.group.assign(self.member, self.is_cooperative().then_some(left));
-            return self.checked(code);
+        if event.code() == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
+            return self.assigned(partitions, list);
         }
+        self.numbers.clear();
+        self.let_go(|partition| partitions.contains(&partition));
+        self.resume(|partition| partitions.contains(&partition))?;
+        let code = self.take_away(&list);
+        let left = self.group.of_member(self.member).into_iter().filter(|one| !partitions.contains(one)).collect();
+        self.group.assign(self.member, self.is_cooperative().then_some(left));
+        self.checked(code)
+    }
+
+    /// It is given partitions, which are those of the list: reads them from here on, once the load has begun.
+    pub(super) fn assigned(&mut self, partitions: Vec<Partition>, mut list: List) -> Result<(), ConsumeError> {
+        self.numbers.clear();
         let rk = self.handle.rk;
         // SAFETY: the client is live.
         unsafe { positions::find(rk, &self.group, self.reset.as_deref(), &partitions, &mut list) }?;
@@ -58,6 +68,9 @@ impl Consumer {
             }
         };
         self.checked(code)?;
+        if !self.begun {
+            self.hold_back(&partitions, &list)?;
+        }
         all.sort_unstable();
         self.group.assign(self.member, Some(all));
         if self.begun {
@@ -65,6 +78,30 @@ impl Consumer {
             self.store(&starts)?;
         }
         Ok(())
+    }
+
+    /// Nothing is fetched before the load begins: it would be read out of the measured time.
+    fn hold_back(&mut self, partitions: &[Partition], list: &List) -> Result<(), ConsumeError> {
+        // SAFETY: both are live.
+        let code = unsafe { rd::rd_kafka_pause_partitions(self.handle.rk, list.raw()) };
+        self.checked(code)?;
+        self.held_back.extend(partitions);
+        Ok(())
+    }
+
+    /// Fetches what was held back. Only that: to resume a partition that is read would lose what is fetched of it.
+    fn resume(&mut self, is_meant: impl Fn(Partition) -> bool) -> Result<(), ConsumeError> {
+        let (meant, others) = self.held_back.iter().partition(|partition| is_meant(**partition));
+        self.held_back = others;
+        let meant: Vec<Partition> = meant;
+        if meant.is_empty() {
+            return Ok(());
+        }
+        let mut list = List::new(meant.len());
+        meant.iter().for_each(|(topic, partition)| list.add(&self.group.topics[topic], *partition, 0));
+        // SAFETY: both are live.
+        let code = unsafe { rd::rd_kafka_resume_partitions(self.handle.rk, list.raw()) };
+        self.checked(code)
     }
 
     /// The partitions are another's from now on.

@@ -1,15 +1,38 @@
 //! What the consumers of a flow share: where each partition's next record is, and which of them has which partitions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::plan::ReadFrom;
+use crate::plan::{Commit, Dealer, ReadFrom};
 
 /// A partition: its topic's number in the plan, and its own.
 pub type Partition = (usize, i32);
+
+/// What a group is made of.
+#[derive(Debug)]
+pub struct GroupSetup<'a> {
+    /// Its name.
+    pub name: String,
+    /// Where it begins.
+    pub from: ReadFrom,
+    /// Who deals out its partitions.
+    pub dealer: Dealer,
+    /// When it commits.
+    pub commit: Commit,
+    /// What the members' ids begin with, if they have any.
+    pub instance_ids: Option<String>,
+    /// How many consumers of it are ours.
+    pub workers: u32,
+    /// What is read: the topic's number in the plan, and its name.
+    pub topics: Vec<(usize, String)>,
+    /// By the topic's number in the plan: the partitions that are there before the load.
+    pub partitions: &'a [u32],
+    /// Whether it is read up to where the partitions end when it begins.
+    pub to_ends: bool,
+}
 
 /// A flow's consumer group, as far as this process is in it.
 #[derive(Debug)]
@@ -17,15 +40,33 @@ pub struct Group {
     /// Its name.
     pub name: String,
     pub(super) from: ReadFrom,
+    pub(super) dealer: Dealer,
+    pub(super) commit: Commit,
+    pub(super) instance_ids: Option<String>,
+    pub(super) to_ends: bool,
     /// What is read, by the topic's number in the plan.
     pub(super) topics: BTreeMap<usize, CString>,
     /// By the topic's number in the plan: the partitions that were there before the load.
     partitions: Vec<u32>,
     begun: AtomicBool,
-    /// The offset behind the last record that was handed over.
-    next: Mutex<HashMap<Partition, i64>>,
+    places: Mutex<Places>,
+    commits: Mutex<Commits>,
     members: Mutex<Members>,
     left: AtomicU64,
+}
+
+/// Where its partitions are read.
+#[derive(Debug, Default)]
+struct Places {
+    /// The offset behind the last record that was handed over.
+    next: HashMap<Partition, i64>,
+    /// Where partitions ended when it began, where that matters.
+    ends: HashMap<Partition, i64>,
+    ends_are_known: bool,
+    /// Partitions that have no record left before their end.
+    through: HashSet<Partition>,
+    repeated: u64,
+    skipped: u64,
 }
 
 /// Our consumers.
@@ -34,6 +75,7 @@ struct Members {
     all: Vec<Member>,
     /// When partitions last came or went.
     changed: Instant,
+    rebalances: Rebalances,
 }
 
 /// One of our consumers.
@@ -43,6 +85,41 @@ struct Member {
     assigned: Option<Vec<Partition>>,
     /// What it had last, an empty assignment left out.
     last: Vec<Partition>,
+    /// Since when it waits for an assignment.
+    waits_since: Option<Instant>,
+    /// How long the first one took.
+    joined_after: Option<Duration>,
+}
+
+/// New assignments of our consumers in the load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rebalances {
+    /// How many, summed over the members.
+    pub count: u64,
+    /// How long they were without any partition meanwhile, summed.
+    pub total: Duration,
+    /// The longest of it.
+    pub longest: Duration,
+}
+
+/// Commits that were waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Commits {
+    /// All of them.
+    pub count: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// How long they took, summed.
+    pub total: Duration,
+}
+
+/// What was wrong with the order of records that were handed over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OffsetFigures {
+    /// Records that were handed over before.
+    pub repeated: u64,
+    /// Offsets without a record: what compaction and transactions leave, and what was deleted before it was read.
+    pub skipped: u64,
 }
 
 /// Where a partition is read from.
@@ -54,42 +131,89 @@ pub(super) enum Start {
     First,
     /// At its end.
     End,
+    /// At this offset, or as near to it as there are records.
+    Near(i64),
+    /// So many before its end, or at its first record.
+    BeforeEnd(i64),
+    /// At the first record with this timestamp or a later one.
+    Time(i64),
     /// Where librdkafka's `auto.offset.reset` says.
     Reset,
 }
 
 impl Group {
-    /// `topics` are those that are read, by their number in the plan; `partitions` are how many each of the plan's has.
-    ///
     /// # Panics
     /// Where a topic's name has a NUL, which a plan's have not.
-    pub fn new(
-        name: &str,
-        from: ReadFrom,
-        workers: u32,
-        topics: impl Iterator<Item = (usize, String)>,
-        partitions: &[u32],
-    ) -> Self {
+    pub fn new(setup: GroupSetup<'_>) -> Self {
         let c_name = |name: String| CString::new(name).expect("a plan's topic names are legal, so without NUL");
+        let members = vec![Member::default(); setup.workers as usize];
         Group {
-            name: name.to_owned(),
-            from,
-            topics: topics.map(|(at, name)| (at, c_name(name))).collect(),
-            partitions: partitions.to_vec(),
+            name: setup.name,
+            from: setup.from,
+            dealer: setup.dealer,
+            commit: setup.commit,
+            instance_ids: setup.instance_ids,
+            to_ends: setup.to_ends,
+            topics: setup.topics.into_iter().map(|(at, name)| (at, c_name(name))).collect(),
+            partitions: setup.partitions.to_vec(),
             begun: AtomicBool::new(false),
-            next: Mutex::default(),
-            members: Mutex::new(Members { all: vec![Member::default(); workers as usize], changed: Instant::now() }),
+            places: Mutex::default(),
+            commits: Mutex::default(),
+            members: Mutex::new(Members { all: members, changed: Instant::now(), rebalances: Rebalances::default() }),
             left: AtomicU64::new(0),
         }
     }
 
-    /// The load begins: from here on partitions that move go on where they were.
-    pub(super) fn begin(&self) {
+    /// All partitions that were there before the load.
+    pub(super) fn all_partitions(&self) -> Vec<Partition> {
+        let of = |topic: usize| self.partitions.get(topic).map_or(0, |count| *count as i32);
+        self.topics.keys().flat_map(|topic| (0..of(*topic)).map(|partition| (*topic, partition))).collect()
+    }
+
+    /// What khost deals out to a member.
+    pub(super) fn share(&self, member: usize) -> Vec<Partition> {
+        let workers = self.members().all.len();
+        self.all_partitions().into_iter().skip(member).step_by(workers).collect()
+    }
+
+    /// The load begins: from here on partitions that move go on where they were. `find_ends` asks where the partitions end; it
+    /// is called once, where that matters.
+    pub(super) fn begin<E>(&self, find_ends: impl FnOnce() -> Result<HashMap<Partition, i64>, E>) -> Result<(), E> {
+        let mut places = self.places();
+        if self.to_ends && !places.ends_are_known {
+            places.ends = find_ends()?;
+            places.ends_are_known = true;
+        }
         self.begun.store(true, Ordering::Release);
+        Ok(())
     }
 
     pub(super) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
+    }
+
+    /// Whether all that our consumers have is read up to where it is to be. What others in the group read is theirs.
+    pub fn is_read_through(&self) -> bool {
+        if !self.to_ends {
+            return false;
+        }
+        let members = self.members();
+        let places = self.places();
+        let is_through = |partition: &Partition| match places.ends.get(partition) {
+            // it was added later
+            None => true,
+            Some(end) => {
+                places.through.contains(partition) || places.next.get(partition).is_some_and(|next| next >= end)
+            }
+        };
+        let of_member =
+            |member: &Member| member.assigned.as_ref().is_some_and(|partitions| partitions.iter().all(is_through));
+        places.ends_are_known && members.all.iter().all(of_member)
+    }
+
+    /// Where a partition is read up to, if that is bounded.
+    pub(super) fn bounds(&self) -> Option<HashMap<Partition, i64>> {
+        self.to_ends.then(|| self.places().ends.clone())
     }
 
     /// Whether each of our consumers has its partitions. Where one has none, others may be about to give some up: then nothing
@@ -99,6 +223,11 @@ impl Group {
         let assigned = || members.all.iter().map(|member| member.assigned.as_deref());
         assigned().all(|one| one.is_some_and(|partitions| !partitions.is_empty()))
             || (assigned().all(|one| one.is_some()) && members.changed.elapsed() >= settled)
+    }
+
+    /// How many of its consumers are ours.
+    pub fn size(&self) -> usize {
+        self.members().all.len()
     }
 
     /// Our consumers that have no assignment.
@@ -121,14 +250,62 @@ impl Group {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// How long each of our consumers waited for its first assignment.
+    pub fn joined_after(&self) -> Vec<Option<Duration>> {
+        self.members().all.iter().map(|member| member.joined_after).collect()
+    }
+
+    /// What came of new assignments in the load.
+    pub fn rebalances(&self) -> Rebalances {
+        self.members().rebalances
+    }
+
+    /// What came of commits that were waited for.
+    pub fn commits(&self) -> Commits {
+        *self.commits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn count_commit(&self, took: Duration, failed: bool) {
+        let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        commits.count += 1;
+        commits.failed += u64::from(failed);
+        commits.total += took;
+    }
+
+    /// What was wrong with the order of records.
+    pub fn offset_figures(&self) -> OffsetFigures {
+        let places = self.places();
+        OffsetFigures { repeated: places.repeated, skipped: places.skipped }
+    }
+
+    pub(super) fn joins(&self, member: usize) {
+        self.members().all[member].waits_since = Some(Instant::now());
+    }
+
     pub(super) fn assign(&self, member: usize, partitions: Option<Vec<Partition>>) {
+        let has_begun = self.has_begun();
+        let now = Instant::now();
         let mut members = self.members();
-        members.changed = Instant::now();
+        members.changed = now;
         let member = &mut members.all[member];
         if let Some(some) = partitions.as_ref().filter(|list| !list.is_empty()) {
             member.last.clone_from(some);
         }
+        let is_lost = partitions.is_none();
         member.assigned = partitions;
+        if is_lost {
+            member.waits_since.get_or_insert(now);
+            return;
+        }
+        let waited = member.waits_since.take().map_or(Duration::ZERO, |since| now - since);
+        if member.joined_after.is_none() {
+            member.joined_after = Some(waited);
+        } else if has_begun {
+            let rebalances = &mut members.rebalances;
+            rebalances.count += 1;
+            rebalances.total += waited;
+            rebalances.longest = rebalances.longest.max(waited);
+        }
     }
 
     pub(super) fn of_member(&self, member: usize) -> Vec<Partition> {
@@ -136,11 +313,27 @@ impl Group {
     }
 
     pub(super) fn set_next(&self, partition: Partition, offset: i64) {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner).insert(partition, offset);
+        self.places().next.insert(partition, offset);
+    }
+
+    /// A consumer has taken all records that there are before this offset.
+    pub(super) fn reached(&self, partition: Partition, offset: i64) {
+        let mut places = self.places();
+        if places.ends.get(&partition).is_some_and(|end| offset >= *end) {
+            places.through.insert(partition);
+        }
+    }
+
+    /// Records from offset `first` to before `behind` were handed over, with so many offsets missing in between.
+    pub(super) fn handed_over(&self, partition: Partition, first: i64, behind: i64, missing: i64) {
+        let mut places = self.places();
+        let before = places.next.insert(partition, behind).unwrap_or(first);
+        places.repeated += before.min(behind).saturating_sub(first).max(0) as u64;
+        places.skipped += (missing + first.saturating_sub(before).max(0)) as u64;
     }
 
     pub(super) fn next(&self, partition: Partition) -> Option<i64> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner).get(&partition).copied()
+        self.places().next.get(&partition).copied()
     }
 
     /// Whether it matters what the group has committed for a partition.
@@ -158,6 +351,9 @@ impl Group {
                 (ReadFrom::Earliest, _) => Start::First,
                 (ReadFrom::Committed, Some(committed)) => Start::At(committed),
                 (ReadFrom::Committed, None) => Start::Reset,
+                (ReadFrom::Time(millis), _) => Start::Time(millis),
+                (ReadFrom::Offset(offset), _) => Start::Near(offset),
+                (ReadFrom::BeforeEnd(count), _) => Start::BeforeEnd(count),
             },
             // it may have been with another process for a while, which has committed what it handled
             (true, Some(next), committed) => Start::At(committed.map_or(next, |committed| committed.max(next))),
@@ -165,6 +361,10 @@ impl Group {
             (true, None, None) if is_new => Start::First,
             (true, None, None) => Start::Reset,
         }
+    }
+
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn members(&self) -> MutexGuard<'_, Members> {
@@ -177,7 +377,25 @@ mod tests {
     use super::*;
 
     fn group(from: ReadFrom) -> Group {
-        Group::new("g", from, 2, [(1, "t".to_owned())].into_iter(), &[9, 4])
+        Group::new(setup(from))
+    }
+
+    fn setup(from: ReadFrom) -> GroupSetup<'static> {
+        GroupSetup {
+            name: "g".to_owned(),
+            from,
+            dealer: Dealer::Group,
+            commit: Commit::Interval,
+            instance_ids: None,
+            workers: 2,
+            topics: vec![(1, "t".to_owned())],
+            partitions: &[9, 4],
+            to_ends: false,
+        }
+    }
+
+    fn begin(group: &Group, ends: &[(Partition, i64)]) {
+        group.begin(|| Ok::<_, ()>(ends.iter().copied().collect())).expect("no error");
     }
 
     #[test]
@@ -187,6 +405,9 @@ mod tests {
             (ReadFrom::Earliest, Some(7), Start::First),
             (ReadFrom::Committed, Some(7), Start::At(7)),
             (ReadFrom::Committed, None, Start::Reset),
+            (ReadFrom::Offset(3), Some(7), Start::Near(3)),
+            (ReadFrom::BeforeEnd(3), Some(7), Start::BeforeEnd(3)),
+            (ReadFrom::Time(3), Some(7), Start::Time(3)),
         ] {
             assert_eq!(group(from).start((1, 0), committed), start);
         }
@@ -199,7 +420,7 @@ mod tests {
     fn in_the_load_a_partition_goes_on_where_it_was() {
         let group = group(ReadFrom::Latest);
         group.set_next((1, 0), 5);
-        group.begin();
+        begin(&group, &[]);
         assert_eq!(group.start((1, 0), None), Start::At(5));
         assert_eq!(group.start((1, 0), Some(3)), Start::At(5), "handed over, and not committed yet");
         assert_eq!(group.start((1, 0), Some(8)), Start::At(8), "handled elsewhere meanwhile");
@@ -222,5 +443,58 @@ mod tests {
         group.assign(0, None);
         assert!(!group.is_complete(at_once));
         assert_eq!(group.assigned(), [vec![(1, 0), (1, 1)], vec![(1, 2)]]);
+    }
+
+    #[test]
+    fn khost_deals_out_all_partitions_evenly() {
+        let group = Group::new(GroupSetup { workers: 3, ..setup(ReadFrom::Latest) });
+        let shares: Vec<_> = (0..3).map(|member| group.share(member)).collect();
+        assert_eq!(shares, [vec![(1, 0), (1, 3)], vec![(1, 1)], vec![(1, 2)]]);
+    }
+
+    #[test]
+    fn it_is_read_through_when_all_that_is_ours_is() {
+        let group = Group::new(GroupSetup { to_ends: true, ..setup(ReadFrom::Earliest) });
+        group.assign(0, Some(vec![(1, 0), (1, 1)]));
+        group.assign(1, Some(Vec::new()));
+        group.set_next((1, 0), 0);
+        group.set_next((1, 1), 4);
+        assert!(!group.is_read_through(), "its ends are not known yet");
+        begin(&group, &[((1, 0), 10), ((1, 1), 4), ((1, 2), 8)]);
+        begin(&group, &[((1, 0), 90)]);
+        assert!(!group.is_read_through());
+        group.handed_over((1, 0), 0, 9, 0);
+        assert!(!group.is_read_through());
+        group.reached((1, 0), 10);
+        assert!(group.is_read_through(), "the last offset is a transaction's mark");
+        group.assign(1, None);
+        assert!(!group.is_read_through(), "it may be given more");
+    }
+
+    #[test]
+    fn what_is_repeated_and_what_is_missing_is_counted() {
+        let group = group(ReadFrom::Earliest);
+        group.set_next((1, 0), 5);
+        group.handed_over((1, 0), 5, 10, 0);
+        group.handed_over((1, 0), 12, 20, 1);
+        group.handed_over((1, 0), 15, 18, 0);
+        assert_eq!(group.offset_figures(), OffsetFigures { repeated: 3, skipped: 3 });
+        group.handed_over((1, 1), 7, 9, 0);
+        assert_eq!(group.offset_figures().skipped, 3, "where it begins nothing is missing");
+    }
+
+    #[test]
+    fn joining_and_rebalances_are_told_apart() {
+        let group = group(ReadFrom::Latest);
+        group.joins(0);
+        group.assign(0, Some(vec![(1, 0)]));
+        group.assign(0, None);
+        group.assign(0, Some(vec![(1, 0)]));
+        assert_eq!(group.rebalances().count, 0, "the load has not begun");
+        assert!(group.joined_after()[0].is_some() && group.joined_after()[1].is_none());
+        begin(&group, &[]);
+        group.assign(0, None);
+        group.assign(0, Some(Vec::new()));
+        assert_eq!(group.rebalances().count, 1);
     }
 }

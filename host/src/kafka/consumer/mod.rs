@@ -5,6 +5,7 @@
 
 mod arrived;
 mod assignment;
+mod commit;
 mod error;
 mod event;
 mod group;
@@ -29,15 +30,17 @@ use super::reach::Reach;
 use super::settings::{ClientSettings, held};
 use super::wire::{Wire, owned};
 use crate::measure::RunClock;
+use crate::plan::{Commit, Dealer};
 pub use arrived::Arrived;
 pub use error::ConsumeError;
 use error::is_passing;
 use event::{Event, Queue};
-pub use group::{Group, Partition};
+pub use group::{Commits, Group, GroupSetup, OffsetFigures, Partition, Rebalances};
 use list::List;
 
 /// librdkafka's partition of a list that names topics only.
 const NO_PARTITION: i32 = -1;
+
 /// What a consumer is made of.
 pub struct ConsumerSetup<'a> {
     /// How it reaches the cluster.
@@ -54,10 +57,14 @@ pub struct ConsumerSetup<'a> {
     pub clock: RunClock,
     /// Where its requests are counted.
     pub wire: Arc<Wire>,
+    /// Whether nothing is to be waited for any more.
+    pub gives_up: GivesUp,
 }
 
+/// Asked by what waits.
+pub type GivesUp = Box<dyn Fn() -> bool + Send>;
+
 /// One member of a group.
-#[derive(Debug)]
 pub struct Consumer {
     group: Arc<Group>,
     member: usize,
@@ -72,7 +79,12 @@ pub struct Consumer {
     arrived_us: u64,
     /// Topics' numbers by librdkafka's handles; handles last as long as an assignment.
     numbers: HashMap<*mut rd::rd_kafka_topic_t, usize>,
+    gives_up: GivesUp,
     begun: bool,
+    /// Partitions that are not fetched before the load begins.
+    held_back: Vec<Partition>,
+    /// Where partitions are read up to, if that is bounded.
+    bounds: Option<HashMap<Partition, i64>>,
     main: Queue,
     affairs: Queue,
     records: Queue,
@@ -89,11 +101,18 @@ impl Consumer {
     /// # Errors
     /// Settings that librdkafka does not take, alone or together. Brokers are not asked yet.
     pub fn new(setup: ConsumerSetup<'_>) -> Result<Self, ConsumeError> {
-        let ConsumerSetup { reach, mut settings, group, member, most, clock, wire } = setup;
-        for (name, value) in
-            [("group.id", group.name.as_str()), ("enable.auto.commit", "true"), ("enable.auto.offset.store", "false")]
-        {
+        let ConsumerSetup { reach, mut settings, group, member, most, clock, wire, gives_up } = setup;
+        let by_interval = (group.commit == Commit::Interval).to_string();
+        for (name, value) in [
+            ("group.id", group.name.as_str()),
+            ("enable.auto.commit", &by_interval),
+            ("enable.auto.offset.store", "false"),
+            ("enable.partition.eof", if group.to_ends { "true" } else { "false" }),
+        ] {
             settings.insert(name.into(), value.into());
+        }
+        if let Some(ids) = &group.instance_ids {
+            settings.insert("group.instance.id".into(), format!("{ids}-{member}"));
         }
         let handle = Handle::new(Role::Consumer, reach, &settings, wire, |conf| {
             let events = rd::RD_KAFKA_EVENT_REBALANCE | rd::RD_KAFKA_EVENT_ERROR | rd::RD_KAFKA_EVENT_LOG;
@@ -117,7 +136,10 @@ impl Consumer {
             taken: Vec::with_capacity(most),
             arrived_us: 0,
             numbers: HashMap::new(),
+            gives_up,
             begun: false,
+            held_back: Vec::new(),
+            bounds: None,
             main,
             affairs,
             records,
@@ -131,11 +153,18 @@ impl Consumer {
         unsafe { held(self.handle.rk, crate::plan::for_consumers) }
     }
 
-    /// Begins to join the group; `serve` goes on with it.
+    /// Begins to join the group, with which `serve` goes on; or takes its share, where khost deals out the partitions.
     ///
     /// # Errors
     /// librdkafka's, when it does not take the topics.
     pub fn join(&mut self) -> Result<(), ConsumeError> {
+        self.group.joins(self.member);
+        if self.group.dealer == Dealer::Khost {
+            let share = self.group.share(self.member);
+            let mut list = List::new(share.len());
+            share.iter().for_each(|(topic, partition)| list.add(&self.group.topics[topic], *partition, 0));
+            return self.assigned(share, list);
+        }
         let mut topics = List::new(self.group.topics.len());
         self.group.topics.values().for_each(|name| topics.add(name, NO_PARTITION, 0));
         // SAFETY: both are live; the list is copied.
@@ -166,16 +195,20 @@ impl Consumer {
         Ok(())
     }
 
-    /// These are handled, up to the offsets that are named: they will be committed.
+    /// These are handled, up to the offsets that are named: they will be committed, or are by now, or never, as the group's
+    /// way is.
     ///
     /// # Errors
     /// librdkafka's, unless the partition has gone elsewhere meanwhile: whoever has it now goes by what is committed.
     pub fn store(&mut self, handled: &[(Partition, i64)]) -> Result<(), ConsumeError> {
-        if handled.is_empty() {
+        if handled.is_empty() || self.group.commit == Commit::Never {
             return Ok(());
         }
         let mut list = List::new(handled.len());
         handled.iter().for_each(|((topic, partition), next)| list.add(&self.group.topics[topic], *partition, *next));
+        if self.group.commit == Commit::Batch {
+            return self.commit(&list);
+        }
         // SAFETY: both are live.
         let code = unsafe { rd::rd_kafka_offsets_store(self.handle.rk, list.raw()) };
         let codes = list.iter().map(|one| one.err).chain([code]);

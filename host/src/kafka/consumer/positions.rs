@@ -37,17 +37,74 @@ pub(super) unsafe fn find(
             Start::Reset => Start::End,
             start => start,
         };
-        let offset = if let Start::At(offset) = start {
-            offset
-        } else {
-            // SAFETY: as the caller says.
-            let (first, end) = unsafe { ends(rk, group, *partition) }?;
-            if start == Start::First { first } else { end }
-        };
+        // SAFETY: as the caller says.
+        let offset = unsafe { offset_of(rk, group, *partition, start) }?;
         group.set_next(*partition, offset);
         list.set_offset(at, offset);
     }
     Ok(())
+}
+
+/// Where the partitions end now; of a consumer that reads what is committed only, where that ends.
+///
+/// # Safety
+/// `rk` is a live consumer.
+pub(super) unsafe fn find_ends(
+    rk: *mut rd::rd_kafka_t,
+    group: &Group,
+) -> Result<HashMap<Partition, i64>, ConsumeError> {
+    // SAFETY: as the caller says.
+    let end = |partition| unsafe { ends(rk, group, partition) }.map(|(_, end)| (partition, end));
+    group.all_partitions().into_iter().map(end).collect()
+}
+
+/// # Safety
+/// `rk` is a live consumer.
+unsafe fn offset_of(
+    rk: *mut rd::rd_kafka_t,
+    group: &Group,
+    partition: Partition,
+    start: Start,
+) -> Result<i64, ConsumeError> {
+    if let Start::At(offset) = start {
+        return Ok(offset);
+    }
+    // SAFETY: as the caller says.
+    let (first, end) = unsafe { ends(rk, group, partition) }?;
+    Ok(match start {
+        Start::At(offset) | Start::Near(offset) => offset.clamp(first, end.max(first)),
+        Start::First => first,
+        Start::End | Start::Reset => end,
+        Start::BeforeEnd(count) => end.saturating_sub(count).max(first),
+        // SAFETY: as the caller says.
+        Start::Time(millis) => unsafe { at_time(rk, group, partition, millis) }?.unwrap_or(end),
+    })
+}
+
+/// The offset of the first record with this timestamp, or a later one.
+///
+/// # Safety
+/// `rk` is a live consumer.
+unsafe fn at_time(
+    rk: *mut rd::rd_kafka_t,
+    group: &Group,
+    partition: Partition,
+    millis: i64,
+) -> Result<Option<i64>, ConsumeError> {
+    let topic = &group.topics[&partition.0];
+    let mut list = List::new(1);
+    // the question goes where the answer comes
+    list.add(topic, partition.1, millis);
+    // SAFETY: both are live.
+    let code = unsafe { rd::rd_kafka_offsets_for_times(rk, list.raw(), ANSWER_MS) };
+    let (own, offset) = list.iter().map(|one| (one.err, one.offset)).next().unwrap_or((code, -1));
+    match [code, own].into_iter().find(|code| *code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        None => Ok(Some(offset).filter(|offset| *offset >= 0)),
+        Some(code) => {
+            let reason = format!("its offset at a time can't be asked for: {}", Code(code as i32).text());
+            Err(unreadable(topic, partition.1, reason))
+        }
+    }
 }
 
 /// What the group has committed, where that matters and there is something.

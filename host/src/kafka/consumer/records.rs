@@ -1,10 +1,11 @@
 //! Records: taken from librdkafka in batches, held, and handed over. This is the hot path: for a record khost allocates nothing.
 
+use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::time::Duration;
 
 use rdkafka_sys::bindings as rd;
-use rdkafka_sys::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR;
+use rdkafka_sys::types::RDKafkaRespErr::{RD_KAFKA_RESP_ERR__PARTITION_EOF, RD_KAFKA_RESP_ERR_NO_ERROR};
 
 use super::error::{ConsumeError, is_passing, unreadable};
 use super::group::{Group, Partition};
@@ -40,33 +41,55 @@ impl Consumer {
         }
         self.arrived_us = self.clock.now_us();
         self.held.extend(self.taken.drain(..));
+        self.sort_out()?;
+        Ok(self.held.len())
+    }
+
+    /// Takes out what is no record, and records behind the end.
+    fn sort_out(&mut self) -> Result<(), ConsumeError> {
         // SAFETY: the messages are live.
-        let error = self.held.iter().copied().find(|one| unsafe { (**one).err } != RD_KAFKA_RESP_ERR_NO_ERROR);
-        match error {
-            None => Ok(self.held.len()),
-            Some(message) => {
-                // SAFETY: the message is live.
-                let (code, text, partition, topic) = unsafe {
-                    let text = owned(rd::rd_kafka_message_errstr(message));
-                    ((*message).err, text, (*message).partition, topic_name((*message).rkt))
-                };
-                self.held.retain(|one| {
-                    // SAFETY: the message is live.
-                    let is_record = unsafe { (**one).err } == RD_KAFKA_RESP_ERR_NO_ERROR;
-                    if !is_record {
-                        // SAFETY: it is ours, and forgotten with this.
-                        unsafe { rd::rd_kafka_message_destroy(*one) };
-                    }
-                    is_record
-                });
-                match topic {
-                    _ if is_passing(code) => self.heed(code, &text)?,
-                    Some(topic) => return Err(unreadable(&topic, partition, text)),
-                    None => return Err(self.failed(text)),
+        let is_record = |one: &*mut rd::rd_kafka_message_t| unsafe { (**one).err } == RD_KAFKA_RESP_ERR_NO_ERROR;
+        if self.held.iter().all(is_record) && self.bounds.is_none() {
+            return Ok(());
+        }
+        let mut result = Ok(());
+        for _ in 0..self.held.len() {
+            let Some(message) = self.held.pop_front() else { break };
+            // SAFETY: the message is live.
+            let (code, partition, offset) = unsafe { ((*message).err, (*message).partition, (*message).offset) };
+            // SAFETY: as above, and it is destroyed where it is forgotten.
+            unsafe {
+                if code == RD_KAFKA_RESP_ERR_NO_ERROR && !self.is_behind_the_end(message) {
+                    self.held.push_back(message);
+                    continue;
                 }
-                Ok(self.held.len())
+                let topic = topic_name((*message).rkt);
+                if code == RD_KAFKA_RESP_ERR__PARTITION_EOF || code == RD_KAFKA_RESP_ERR_NO_ERROR {
+                    self.group.reached((number_of(&self.group, (*message).rkt), partition), offset);
+                } else if result.is_ok() {
+                    let text = owned(rd::rd_kafka_message_errstr(message));
+                    result = match topic {
+                        _ if is_passing(code) => self.heed(code, &text),
+                        Some(topic) => Err(unreadable(&topic, partition, text)),
+                        None => Err(self.failed(text)),
+                    };
+                }
+                rd::rd_kafka_message_destroy(message);
             }
         }
+        result
+    }
+
+    /// Whether a record came after the end up to which it is read; then all before it is handed over.
+    ///
+    /// # Safety
+    /// `message` is a live record.
+    unsafe fn is_behind_the_end(&self, message: *const rd::rd_kafka_message_t) -> bool {
+        let Some(bounds) = &self.bounds else { return false };
+        // SAFETY: as the caller says.
+        let (topic, partition, offset) =
+            unsafe { (number_of(&self.group, (*message).rkt), (*message).partition, (*message).offset) };
+        bounds.get(&(topic, partition)).is_some_and(|end| offset >= *end)
     }
 
     /// When the records that it holds were taken, on the run's clock.
@@ -92,24 +115,30 @@ impl Consumer {
 
     /// The first `count` records are handed over: they won't be read again by this process.
     pub fn advance(&mut self, count: usize) {
-        let mut next: Option<(Partition, i64)> = None;
         let mut numbers = std::mem::take(&mut self.numbers);
+        let mut run: Option<Run> = None;
         for message in self.held.drain(..count) {
             // SAFETY: the message is live, and forgotten with this.
-            let (partition, offset) = unsafe {
-                let handle = (*message).rkt;
-                let topic = *numbers.entry(handle).or_insert_with(|| number_of(&self.group, handle));
-                let read = ((topic, (*message).partition), (*message).offset + 1);
+            let (handle, partition, offset) = unsafe {
+                let read = ((*message).rkt, (*message).partition, (*message).offset);
                 rd::rd_kafka_message_destroy(message);
                 read
             };
-            if let Some((before, behind)) = next.filter(|(before, _)| *before != partition) {
-                self.group.set_next(before, behind);
+            match &mut run {
+                Some(run) if run.handle == handle && run.partition == partition => {
+                    run.missing += offset - run.behind;
+                    run.behind = offset + 1;
+                }
+                _ => {
+                    let next = Run { handle, partition, first: offset, behind: offset + 1, missing: 0 };
+                    if let Some(run) = run.replace(next) {
+                        run.hand_over(&self.group, &mut numbers);
+                    }
+                }
             }
-            next = Some((partition, offset));
         }
-        if let Some((partition, behind)) = next {
-            self.group.set_next(partition, behind);
+        if let Some(run) = run {
+            run.hand_over(&self.group, &mut numbers);
         }
         self.numbers = numbers;
     }
@@ -127,6 +156,24 @@ impl Consumer {
                 !goes
             }
         });
+    }
+}
+
+/// Records of one partition, one after the other.
+struct Run {
+    handle: *mut rd::rd_kafka_topic_t,
+    partition: i32,
+    first: i64,
+    behind: i64,
+    /// Offsets without a record.
+    missing: i64,
+}
+
+impl Run {
+    fn hand_over(self, group: &Group, numbers: &mut HashMap<*mut rd::rd_kafka_topic_t, usize>) {
+        // SAFETY: handles last as long as an assignment, and that is dealt with between two batches.
+        let topic = *numbers.entry(self.handle).or_insert_with(|| unsafe { number_of(group, self.handle) });
+        group.handed_over((topic, self.partition), self.first, self.behind, self.missing.max(0));
     }
 }
 

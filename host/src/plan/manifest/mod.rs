@@ -10,6 +10,7 @@ mod to_come;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::ReadFrom;
 use super::amount::{Bytes, Count, Length, Rate, Whole};
 pub(super) use read::{ConfigTable, KafkaTable, Named, Text};
 pub(super) use to_come::refuse_what_is_to_come;
@@ -149,8 +150,16 @@ pub(super) struct FlowTable {
     pub(super) batch: Option<Whole<1, 100_000>>,
     pub(super) topics: Option<Vec<Text>>,
     pub(super) group: Option<String>,
+    pub(super) groups: Option<Whole<1, 1_024>>,
     pub(super) workers: Option<Whole<1, 1_024>>,
+    pub(super) assigned_by: Option<AssignedBy>,
+    pub(super) instance_ids: Option<String>,
     pub(super) from: Option<From>,
+    pub(super) until: Option<Until>,
+    pub(super) commit: Option<CommitWhen>,
+    pub(super) isolation: Option<Isolation>,
+    pub(super) handler: Option<bool>,
+    pub(super) deliver: Option<Vec<Part>>,
     pub(super) max_records: Option<Whole<1, 100_000>>,
     pub(super) max_bytes: Option<Bytes>,
     pub(super) messages: Option<Count>,
@@ -169,12 +178,48 @@ pub(super) enum Kind {
 }
 
 /// Where a consumer begins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct From(pub(super) ReadFrom);
+
+/// Where a consumer ends, if it does not go by time or count.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum From {
-    Latest,
-    Earliest,
-    Committed,
+pub(super) enum Until {
+    End,
+}
+
+/// Who deals out a consumer's partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum AssignedBy {
+    Group,
+    Khost,
+}
+
+/// When a consumer commits.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum CommitWhen {
+    Interval,
+    Batch,
+    Never,
+}
+
+/// Whether a consumer gets what was not committed by transactions, by Kafka's names.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Isolation {
+    ReadCommitted,
+    ReadUncommitted,
+}
+
+/// A part of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Part {
+    Key,
+    Headers,
+    Value,
 }
 
 /// How many users.

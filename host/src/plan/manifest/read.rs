@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use serde::de::value::{I64Deserializer, StrDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, Unexpected, Visitor};
 
-use super::{Clients, FlowRate, Think, WarmUp};
+use super::{Clients, FlowRate, From, Think, WarmUp};
+use crate::plan::ReadFrom;
 use crate::plan::amount::{Rate, parse_count, parse_duration};
 use crate::plan::kafka_names::{self, Scalar, Settings};
 
@@ -157,6 +158,26 @@ impl<'de> Deserialize<'de> for Think {
         read.ok()
             .filter(|Self(from, to)| from <= to)
             .ok_or_else(|| D::Error::invalid_value(unexpected(&value), &EXPECTED))
+    }
+}
+
+impl<'de> Deserialize<'de> for From {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const EXPECTED: &str = "\"latest\", \"earliest\", \"committed\", a time such as \"2026-12-01T08:00:00Z\", an offset, or \
+                                -N for N records before the end";
+        let value = Scalar::deserialize(deserializer)?;
+        let read = match &value {
+            Scalar::Integer(before @ ..=-1) => before.checked_neg().map(ReadFrom::BeforeEnd),
+            Scalar::Integer(offset) => Some(ReadFrom::Offset(*offset)),
+            Scalar::Text(text) => match text.as_str() {
+                "latest" => Some(ReadFrom::Latest),
+                "earliest" => Some(ReadFrom::Earliest),
+                "committed" => Some(ReadFrom::Committed),
+                text => ReadFrom::parse_time(text),
+            },
+            _ => None,
+        };
+        read.map(Self).ok_or_else(|| D::Error::invalid_value(unexpected(&value), &EXPECTED))
     }
 }
 

@@ -3,13 +3,15 @@
 use super::listing::Listing;
 use super::{names, refuse};
 use crate::plan::error::Error;
-use crate::plan::manifest::{FlowTable, From, Kind};
+use crate::plan::manifest::{AssignedBy, CommitWhen, FlowTable, Isolation, Kind, Part};
 use crate::plan::origin::Origin;
 use crate::plan::tree::Node;
 use crate::plan::written::quoted;
-use crate::plan::{Consume, ReadFrom, Topic};
+use crate::plan::{Commit, Consume, Dealer, Deliver, ReadFrom, Topic};
 
 const MAX_RECORDS: u32 = 500;
+/// Of a flow.
+const MOST_WORKERS: u64 = 1_024;
 
 /// Makes the consumer of a flow's table.
 pub(super) fn resolve(
@@ -22,43 +24,105 @@ pub(super) fn resolve(
 ) -> Result<Consume, Error> {
     refuse_what_is_of_others(name, table, document)?;
     let topics = topics(name, table, all, document)?;
+    let wrong = |key: &str, error: Error| refuse(document, &["flows", name, key], error);
     let path = format!("flows.{name}");
-    let group = table.group.clone().unwrap_or_else(|| {
-        let group = format!("{prefix}{name}");
-        listing.assume(&path, "group", &quoted(&group), Origin::by_default());
-        group
-    });
-    names::check_group(&group).map_err(|error| refuse(document, &["flows", name, "group"], error))?;
-    for (given, key, value) in [
-        (table.workers.is_some(), "workers", "1".to_owned()),
-        (table.max_records.is_some(), "max-records", MAX_RECORDS.to_string()),
-    ] {
+    let mut assume = |given: bool, key: &str, value: &str, origin: Origin| {
         if !given {
-            listing.assume(&path, key, &value, Origin::by_default());
+            listing.assume(&path, key, value, origin);
+        }
+    };
+    let by_default = Origin::by_default;
+    let default_group = format!("{prefix}{name}");
+    assume(table.group.is_some(), "group", &quoted(&default_group), by_default());
+    let group = table.group.clone().unwrap_or(default_group);
+    let groups = match &table.groups {
+        None => vec![group],
+        Some(count) => (1..=count.0).map(|number| format!("{group}-{number}")).collect(),
+    };
+    for group in &groups {
+        names::check_group(group).map_err(|error| wrong("group", error))?;
+    }
+    assume(table.workers.is_some(), "workers", "1", by_default());
+    let workers = table.workers.map_or(1, |workers| workers.0);
+    if u64::from(workers) * groups.len() as u64 > MOST_WORKERS {
+        let error =
+            Error::refused(format!("{} groups of {workers} workers are more than {MOST_WORKERS}", groups.len()));
+        return Err(wrong("groups", error.with_hint("`workers` are the members of each group")));
+    }
+    let dealer = table.assigned_by.map_or(Dealer::Group, |by| match by {
+        AssignedBy::Group => Dealer::Group,
+        AssignedBy::Khost => Dealer::Khost,
+    });
+    if let Some(ids) = &table.instance_ids {
+        names::check_group(ids).map_err(|error| wrong("instance-ids", error))?;
+        if dealer == Dealer::Khost {
+            let error = Error::refused("nobody joins the group, so it has no members");
+            return Err(wrong("instance-ids", error.with_hint("leave it out, or leave out `assigned-by = \"khost\"`")));
         }
     }
-    if table.from.is_none() {
-        let reason = Origin::Default("what is there before the load is not read".to_owned());
-        listing.assume(&path, "from", "\"latest\"", reason);
+    let reason = Origin::Default("what is there before the load is not read".to_owned());
+    assume(table.from.is_some(), "from", "\"latest\"", reason);
+    let from = table.from.map_or(ReadFrom::Latest, |from| from.0);
+    if table.until.is_some() && from == ReadFrom::Latest {
+        let error = Error::refused("from the end to the end there is nothing to read");
+        return Err(wrong("until", error.with_hint("from = \"earliest\", \"committed\", a time or an offset")));
     }
+    assume(table.commit.is_some(), "commit", "\"interval\"", by_default());
+    let commit = table.commit.map_or(Commit::Interval, |commit| match commit {
+        CommitWhen::Interval => Commit::Interval,
+        CommitWhen::Batch => Commit::Batch,
+        CommitWhen::Never => Commit::Never,
+    });
+    let handler = table.handler.unwrap_or(true);
+    let deliver = deliver(name, table, document)?;
+    assume(table.max_records.is_some(), "max-records", &MAX_RECORDS.to_string(), by_default());
     let max_bytes = table.max_bytes.map(|bytes| bytes.0);
     if max_bytes == Some(0) {
         let error = Error::refused("a batch of no bytes holds no record");
-        let hint = "max-bytes = \"1MiB\" bounds a batch, which holds one record at least";
-        return Err(refuse(document, &["flows", name, "max-bytes"], error.with_hint(hint)));
+        return Err(wrong(
+            "max-bytes",
+            error.with_hint("max-bytes = \"1MiB\" bounds a batch, which holds one record at least"),
+        ));
     }
     Ok(Consume {
         topics,
-        group,
-        workers: table.workers.map_or(1, |workers| workers.0),
-        from: match table.from {
-            None | Some(From::Latest) => ReadFrom::Latest,
-            Some(From::Earliest) => ReadFrom::Earliest,
-            Some(From::Committed) => ReadFrom::Committed,
-        },
+        groups,
+        workers,
+        dealer,
+        instance_ids: table.instance_ids.clone(),
+        from,
+        commit,
+        handler,
+        deliver,
         max_records: table.max_records.map_or(MAX_RECORDS, |count| count.0),
         max_bytes,
     })
+}
+
+/// What of a record the scenario gets: all of it, unless it is said.
+fn deliver(name: &str, table: &FlowTable, document: &Node) -> Result<Deliver, Error> {
+    let Some(parts) = &table.deliver else { return Ok(Deliver::ALL) };
+    if table.handler == Some(false) {
+        let error = Error::refused("with handler = false nothing is delivered to the scenario");
+        return Err(refuse(document, &["flows", name, "deliver"], error.with_hint("leave out one of the two")));
+    }
+    let has = |part| parts.contains(&part);
+    Ok(Deliver { key: has(Part::Key), headers: has(Part::Headers), value: has(Part::Value) })
+}
+
+/// The setting that `isolation` stands for.
+pub(super) fn isolation(name: &str, table: &FlowTable, document: &Node) -> Result<Option<(String, String)>, Error> {
+    const SETTING: &str = "isolation.level";
+    let Some(isolation) = table.isolation else { return Ok(None) };
+    if table.kafka.0.contains_key(SETTING) {
+        let error = Error::refused(format!("`isolation` and kafka.{SETTING:?} are the same setting"));
+        return Err(refuse(document, &["flows", name, "isolation"], error.with_hint("give one of them")));
+    }
+    let value = match isolation {
+        Isolation::ReadCommitted => "read_committed",
+        Isolation::ReadUncommitted => "read_uncommitted",
+    };
+    Ok(Some((SETTING.to_owned(), value.to_owned())))
 }
 
 fn refuse_what_is_of_others(name: &str, table: &FlowTable, document: &Node) -> Result<(), Error> {
@@ -74,7 +138,6 @@ fn refuse_what_is_of_others(name: &str, table: &FlowTable, document: &Node) -> R
         (table.pace.is_some(), "pace", PACED),
         (table.max_users.is_some(), "max-users", "a consume flow has `workers`, each a member of its group"),
         (table.arrivals.is_some(), "arrivals", PACED),
-        (table.messages.is_some(), "messages", "`iterations` ends it after so many records"),
     ] {
         if given {
             let error = Error::refused(format!("`{key}` is another kind's setting, and this is a consume flow"));
@@ -89,8 +152,16 @@ pub(super) fn refuse_in_others(name: &str, kind: Kind, table: &FlowTable, docume
     let given = [
         (table.topics.is_some(), "topics"),
         (table.group.is_some(), "group"),
+        (table.groups.is_some(), "groups"),
         (table.workers.is_some(), "workers"),
+        (table.assigned_by.is_some(), "assigned-by"),
+        (table.instance_ids.is_some(), "instance-ids"),
         (table.from.is_some(), "from"),
+        (table.until.is_some(), "until"),
+        (table.commit.is_some(), "commit"),
+        (table.isolation.is_some(), "isolation"),
+        (table.handler.is_some(), "handler"),
+        (table.deliver.is_some(), "deliver"),
         (table.max_records.is_some(), "max-records"),
         (table.max_bytes.is_some(), "max-bytes"),
     ];
@@ -158,26 +229,60 @@ mod tests {
 
     #[test]
     fn a_consumer_needs_topics_only() {
-        let expected = Consume {
+        let least = Consume {
             topics: vec![0],
-            group: "khost-app".into(),
+            groups: vec!["khost-app".into()],
             workers: 1,
+            dealer: Dealer::Group,
+            instance_ids: None,
             from: ReadFrom::Latest,
+            commit: Commit::Interval,
+            handler: true,
+            deliver: Deliver::ALL,
             max_records: 500,
             max_bytes: None,
         };
-        assert_eq!(*consume(&plan(&flow("topics = [\"in\"]"))), expected);
+        assert_eq!(*consume(&plan(&flow("topics = [\"in\"]"))), least);
         let all = "topics = [\"in\", \"many\"]\ngroup = \"{prefix}x\"\nworkers = 3\nfrom = \"earliest\"\n\
-                   max-records = 7\nmax-bytes = \"1MiB\"";
+                   max-records = 7\nmax-bytes = \"1MiB\"\ngroups = 2\ninstance-ids = \"{prefix}i\"\n\
+                   commit = \"batch\"\ndeliver = [\"key\", \"value\"]";
         let expected = Consume {
             topics: vec![0, 2, 3],
-            group: "khost-x".into(),
+            groups: vec!["khost-x-1".into(), "khost-x-2".into()],
             workers: 3,
+            instance_ids: Some("khost-i".into()),
             from: ReadFrom::Earliest,
+            commit: Commit::Batch,
+            deliver: Deliver { headers: false, ..Deliver::ALL },
             max_records: 7,
             max_bytes: Some(1 << 20),
+            ..least.clone()
         };
         assert_eq!(*consume(&plan(&flow(all))), expected);
+        let alone = "topics = [\"in\"]\nassigned-by = \"khost\"\ncommit = \"never\"\nhandler = false";
+        let expected = Consume { dealer: Dealer::Khost, commit: Commit::Never, handler: false, ..least };
+        assert_eq!(*consume(&plan(&flow(alone))), expected);
+    }
+
+    #[test]
+    fn it_begins_where_it_is_said() {
+        for (written, from) in [
+            ("\"committed\"", ReadFrom::Committed),
+            ("0", ReadFrom::Offset(0)),
+            ("-5", ReadFrom::BeforeEnd(5)),
+            ("\"2026-12-01T08:00:00Z\"", ReadFrom::Time(1_796_112_000_000)),
+            ("\"1970-01-01 00:00:01.5\"", ReadFrom::Time(1_500)),
+        ] {
+            let plan = plan(&flow(&format!("topics = [\"in\"]\nfrom = {written}")));
+            assert_eq!(consume(&plan).from, from, "{written}");
+        }
+        assert_eq!(ReadFrom::Time(1_796_112_000_000).text(), "2026-12-01T08:00:00.000Z");
+    }
+
+    #[test]
+    fn isolation_is_a_setting_of_its_clients() {
+        let plan = plan(&flow("topics = [\"in\"]\nisolation = \"read_uncommitted\""));
+        assert_eq!(plan.flows[0].kafka["isolation.level"], "read_uncommitted");
     }
 
     #[test]
@@ -188,7 +293,10 @@ mod tests {
         assert_eq!(end("", WRITES), End::default());
         assert_eq!(end("", &format!("{WRITES}[run]\niterations = 5\nduration = \"1m\"")), End::default());
         assert_eq!(end("iterations = 9", WRITES), End { iterations: Some(9), ..End::default() });
+        assert_eq!(end("messages = 9", WRITES), End { iterations: Some(9), ..End::default() });
         assert_eq!(end("duration = \"5s\"", WRITES), time(5));
+        let at_ends = End { at_ends: true, ..time(5) };
+        assert_eq!(end("from = \"earliest\"\nuntil = \"end\"\nduration = \"5s\"", WRITES), at_ends);
         // nothing else ends the run
         assert_eq!(end("", ""), time(10));
         assert_eq!(end("", "[run]\nduration = \"1m\""), time(60));
@@ -208,16 +316,24 @@ mod tests {
             ("topics = [\"in\"]\nworkers = 0", "flows.app.workers: expected a whole number from 1 to 1024, found 0"),
             (
                 "topics = [\"in\"]\nfrom = \"begin\"",
-                "expected \"latest\", \"earliest\" or \"committed\", found \"begin\"",
+                "expected \"latest\", \"earliest\", \"committed\", a time such as \"2026-12-01T08:00:00Z\", an offset, or",
             ),
             ("topics = [\"in\"]\nmax-records = 0", "flows.app.max-records: expected a whole number from 1 to"),
             ("topics = [\"in\"]\nmax-bytes = 0", "flows.app.max-bytes: a batch of no bytes holds no record"),
-            ("topics = [\"in\"]\n[run]\nmessages = 5", "run.messages: flows.app is a consume flow"),
+            ("topics = [\"in\"]\nuntil = \"end\"", "flows.app.until: from the end to the end"),
+            ("topics = [\"in\"]\nmessages = 5\niterations = 5", "flows.app.messages: `messages` and `iterations` both"),
+            ("topics = [\"in\"]\ngroups = 5\nworkers = 500", "flows.app.groups: 5 groups of 500 workers"),
+            ("topics = [\"in\"]\ninstance-ids = \"\"", "flows.app.instance-ids: "),
+            ("topics = [\"in\"]\ninstance-ids = \"a\"\nassigned-by = \"khost\"", "nobody joins the group"),
+            ("topics = [\"in\"]\nhandler = false\ndeliver = [\"key\"]", "flows.app.deliver: with handler = false"),
+            (
+                "topics = [\"in\"]\nisolation = \"read_committed\"\nkafka.isolation.level = \"read_committed\"",
+                "flows.app.isolation: `isolation` and kafka",
+            ),
             ("topics = [\"in\"]\nthreads = 2", "flows.app.threads: `threads` is another kind's setting"),
             ("topics = [\"in\"]\nclients = 2", "flows.app.clients: `clients` is another kind's setting"),
             ("topics = [\"in\"]\nrate = \"5/s\"", "flows.app.rate: `rate` is another kind's setting"),
             ("topics = [\"in\"]\nusers = 2", "flows.app.users: `users` is another kind's setting"),
-            ("topics = [\"in\"]\nmessages = 2", "flows.app.messages: `messages` is another kind's setting"),
             ("topics = [\"in\"]\nthink-time = \"1s\"", "flows.app.think-time: `think-time` is another kind's setting"),
             ("topics = [\"in\"]\nkafka.group.id = \"x\"", "the group of a consume flow is `flows.NAME.group`"),
             ("topics = [\"in\"]\nkafka.group.instance.id = \"x\"", "each worker is a member of its own"),

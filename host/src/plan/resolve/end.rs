@@ -107,7 +107,18 @@ fn written(duration: Duration) -> String {
 /// What the flow's own table says.
 pub(super) fn own(name: &str, table: &FlowTable, document: &Node) -> Result<Option<End>, Error> {
     check_positive(&["flows", name], table.messages, table.iterations, table.duration, document)?;
-    Ok(end(table.messages, table.iterations, table.duration))
+    let by_count = end(table.messages, table.iterations, table.duration);
+    let at_ends = table.until.is_some().then(|| End { at_ends: true, ..by_count.clone().unwrap_or_default() });
+    Ok(at_ends.or(by_count))
+}
+
+/// The messages of a consume flow are the records that it reads, which are its iterations.
+pub(super) fn of_records(name: &str, table: &FlowTable, end: End, document: &Node) -> Result<End, Error> {
+    if table.messages.is_some() && table.iterations.is_some() {
+        let error = Error::refused("`messages` and `iterations` both mean the records that a consume flow reads");
+        return Err(refuse(document, &["flows", name, "messages"], error.with_hint("give one of them")));
+    }
+    Ok(End { iterations: end.iterations.into_iter().chain(end.messages).min(), messages: None, ..end })
 }
 
 fn end(messages: Option<Count>, iterations: Option<Count>, duration: Option<Length>) -> Option<End> {
@@ -116,6 +127,7 @@ fn end(messages: Option<Count>, iterations: Option<Count>, duration: Option<Leng
         iterations: iterations.map(|count| count.0),
         duration: duration.map(|length| length.0),
         run_duration: None,
+        at_ends: false,
     };
     (end != End::default()).then_some(end)
 }

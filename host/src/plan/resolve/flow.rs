@@ -53,21 +53,19 @@ pub(super) fn resolve(
             FlowKind::Consume(_) if outlasts && !ends_run => end::own(name, table, document)?.unwrap_or_default(),
             _ => end::resolve(name, table, place, &kind, document, listing)?,
         };
-        let without_messages = match &kind {
-            FlowKind::Stream(_) => None,
-            FlowKind::Session(_) => Some("a session"),
-            FlowKind::Consume(_) => Some("a consume flow"),
-        };
-        if let (Some(kind), Some(_)) = (without_messages, end.messages) {
-            let error = Error::refused(format!("flows.{name} is {kind}, which does not end by its messages"));
+        let end = if let FlowKind::Consume(_) = &kind { end::of_records(name, table, end, document)? } else { end };
+        if let (FlowKind::Session(_), Some(_)) = (&kind, end.messages) {
+            let error = Error::refused(format!("flows.{name} is a session, which does not end by its messages"));
             let hint = format!("give flows.{name} an end of its own: iterations or duration");
             return Err(refuse(document, &["run", "messages"], error.with_hint(hint)));
         }
+        let mut kafka = table.kafka.0.clone();
+        kafka.extend(consume::isolation(name, table, document)?);
         flows.push(Flow {
             name: name.clone(),
             kind,
             measured: table.measured.unwrap_or(true),
-            kafka: table.kafka.0.clone(),
+            kafka,
             after: None,
             ends_run,
             end,

@@ -199,7 +199,7 @@ fn an_unknown_key_is_refused_with_its_place_and_the_nearest_name() {
     let in_profile = refused_with(&Sources { profiles: vec![profile], ..sources(FLOW) });
     assert!(in_profile.starts_with("p.toml:1:5: unknown key `drian` in [run]"), "{in_profile}");
     let far = refused(&format!("{FLOW}colour = 8"));
-    assert!(far.ends_with("hint: known: kind, enabled, measured, after, ends-run, threads, clients, rate, stages, users, think-time, pace, max-users, arrivals, batch, topics, group, workers, from, max-records, max-bytes, messages, iterations, duration, kafka"), "{far}");
+    assert!(far.contains("\nhint: known: kind, enabled, ") && far.ends_with(", iterations, duration, kafka"), "{far}");
 }
 
 #[test]
