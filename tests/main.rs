@@ -21,6 +21,7 @@ mod order;
 mod partitioner;
 mod properties;
 mod rates;
+mod reading;
 mod records;
 mod replies;
 mod rights;

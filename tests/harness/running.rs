@@ -54,6 +54,12 @@ impl Running {
         self.signal(libc::SIGTERM);
     }
 
+    /// Ends it without a word.
+    pub(crate) fn kill(self) {
+        self.signal(libc::SIGKILL);
+        self.end();
+    }
+
     /// Waits until stderr has this text; fails when the process ends without, or at the limit.
     #[track_caller]
     pub(crate) fn wait_for_stderr(&self, text: &str) {

@@ -12,6 +12,9 @@ use super::list::List;
 use super::{Consumer, positions};
 use crate::kafka::wire::owned;
 
+/// How long it may take to wake connections.
+const WAKE_MS: i32 = 1_000;
+
 impl Consumer {
     /// The load begins: what it has been assigned is as good as committed, so that others go on from there.
     pub(super) fn begin(&mut self) -> Result<(), ConsumeError> {
@@ -97,11 +100,17 @@ impl Consumer {
         if meant.is_empty() {
             return Ok(());
         }
-        let mut list = List::new(meant.len());
+        let (mut list, mut question) = (List::new(meant.len()), List::new(meant.len()));
         meant.iter().for_each(|(topic, partition)| list.add(&self.group.topics[topic], *partition, 0));
         // SAFETY: both are live.
         let code = unsafe { rd::rd_kafka_resume_partitions(self.handle.rk, list.raw()) };
-        self.checked(code)
+        self.checked(code)?;
+        // a connection's thread sleeps for up to a second before it sees that there is something to fetch; any request to its
+        // broker wakes it, and what is answered does not matter
+        meant.iter().for_each(|(topic, partition)| question.add(&self.group.topics[topic], *partition, 0));
+        // SAFETY: both are live.
+        unsafe { rd::rd_kafka_offsets_for_times(self.handle.rk, question.raw(), WAKE_MS) };
+        Ok(())
     }
 
     /// The partitions are another's from now on.

@@ -83,7 +83,7 @@ struct Members {
 struct Member {
     /// None until it has an assignment, and while it has lost it.
     assigned: Option<Vec<Partition>>,
-    /// What it had last, an empty assignment left out.
+    /// What it had last in the load, an empty assignment left out.
     last: Vec<Partition>,
     /// Since when it waits for an assignment.
     waits_since: Option<Instant>,
@@ -184,7 +184,12 @@ impl Group {
             places.ends = find_ends()?;
             places.ends_are_known = true;
         }
-        self.begun.store(true, Ordering::Release);
+        if !self.begun.swap(true, Ordering::AcqRel) {
+            // what they had before others joined does not matter
+            for member in &mut self.members().all {
+                member.last = member.assigned.clone().unwrap_or_default();
+            }
+        }
         Ok(())
     }
 
@@ -443,6 +448,8 @@ mod tests {
         group.assign(0, None);
         assert!(!group.is_complete(at_once));
         assert_eq!(group.assigned(), [vec![(1, 0), (1, 1)], vec![(1, 2)]]);
+        begin(&group, &[]);
+        assert_eq!(group.assigned(), [vec![], vec![]], "what they had before the load does not matter");
     }
 
     #[test]
