@@ -10,7 +10,7 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use crate::harness::guests::{Guest, Stamp, echoes, producer};
 use crate::harness::topics::Topic;
-use crate::harness::{Kafka, Output, Project, unique};
+use crate::harness::{Kafka, MemoryLimit, Output, Project, unique};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -31,7 +31,7 @@ impl Load {
         for partition in partitions {
             let record = BaseRecord::to(&self.topic.name).partition(partition).key("k").payload(value);
             let record = if let Some(millis) = timestamp { record.timestamp(millis) } else { record };
-            self.producer.send(record).expect("it is queued");
+            self.producer.send(record).map_err(|(error, _)| error).expect("it is queued");
         }
         self.producer.flush(LIMIT).expect("it is acknowledged");
         self
@@ -117,7 +117,7 @@ fn it_ends_past_the_marks_of_transactions_and_counts_what_they_leave() {
         .create()
         .expect("a client");
     writer.init_transactions(LIMIT).expect("a coordinator");
-    let mut write = |count: usize, commit: bool| {
+    let write = |count: usize, commit: bool| {
         writer.begin_transaction().expect("it begins");
         for _ in 0..count {
             writer.send(BaseRecord::<str, str>::to(&load.name).payload("x")).expect("it is queued");
@@ -323,4 +323,29 @@ fn an_end_and_no_workers_are_refused_where_they_make_no_sense() {
         let plan = manifest(&load, None, &unique("group"), app);
         Project::of(&echo(), &plan).run().brokers(&kafka).output().exits(2).explains(words);
     }
+}
+
+/// What it fetches ahead is held against the container's limit: on a backlog the defaults take more.
+#[test]
+fn a_backlog_is_read_in_a_container_of_little_memory() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let Some(limit) = MemoryLimit::of(256 << 20) else { return };
+    let load = kafka.topic("in").partitions(16).create();
+    let (megabyte, writer) = (vec![7; 900_000], Load::new(&kafka, &load));
+    for _ in 0..6 {
+        writer.write((0..48).map(|n| n % 16), None, &megabyte);
+    }
+    let sleep = "(drop (call $sleep (i64.const 3600000000000)))";
+    let slow = echoes(producer(1), sleep).import("clock", "sleep", "(param i64) (result i32)");
+    let app = "workers = 16\nmax-records = 1\nfrom = \"earliest\"\nduration = \"4s\"\nassigned-by = \"khost\"";
+    let seen = kafka.topic("seen").create();
+    let plan = manifest(&load, Some(&seen), &unique("group"), app);
+    let output = Project::of(&slow, &plan).run().brokers(&kafka).within(&limit).json().output();
+    output.exits(0).tells("flow `app`: what consumers fetch ahead is lowered to");
+    let result = output.result();
+    let prefetch = |field: &str| result.count_of(&format!("/flows/0/consume/prefetch/{field}"));
+    output.check(prefetch("memory_bytes") == 256 << 20, "the container's limit is known");
+    output.check(prefetch("total_bytes") <= 128 << 20, "half of it is for records");
+    let peak = output.peak_bytes >> 20;
+    output.check(peak < 256, &format!("{peak} MiB at most"));
 }

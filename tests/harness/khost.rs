@@ -1,6 +1,6 @@
 //! One call of the real `khost` binary.
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::cgroup::{self, MemoryLimit};
 use super::kafka::Kafka;
 use super::output::Output;
 use super::project::Folder;
@@ -26,6 +27,7 @@ pub(crate) struct Khost {
     first_line_only: bool,
     terminal: bool,
     cpu: Option<usize>,
+    group: Option<CString>,
 }
 
 impl Khost {
@@ -39,6 +41,7 @@ impl Khost {
             first_line_only: false,
             terminal: false,
             cpu: None,
+            group: None,
         }
     }
 
@@ -108,6 +111,12 @@ impl Khost {
         self
     }
 
+    /// It runs within this limit, as in a container.
+    pub(crate) fn within(mut self, limit: &MemoryLimit) -> Self {
+        self.group = Some(CString::new(limit.door().into_os_string().into_encoded_bytes()).expect("a path"));
+        self
+    }
+
     /// Runs it to its end.
     #[track_caller]
     pub(crate) fn output(self) -> Output {
@@ -127,6 +136,10 @@ impl Khost {
         if let Some(cpu) = self.cpu {
             // SAFETY: between fork and exec only a system call is made, on memory of this closure's own.
             unsafe { command.pre_exec(move || pin_to(cpu)) };
+        }
+        if let Some(door) = self.group {
+            // SAFETY: between fork and exec only system calls are made, on memory of this closure's own.
+            unsafe { command.pre_exec(move || cgroup::enter(&door)) };
         }
         let terminal = self.terminal.then(|| {
             let (ours, theirs) = open_terminal().expect("a pseudo-terminal");

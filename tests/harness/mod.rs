@@ -1,6 +1,7 @@
 //! What the tests stand on: a real Kafka, the real `khost` binary in a folder of its own, guests written inline, and a second
 //! client that reads back what arrived.
 
+pub(crate) mod cgroup;
 pub(crate) mod forwarder;
 pub(crate) mod guests;
 pub(crate) mod kafka;
@@ -14,6 +15,7 @@ pub(crate) mod tokens;
 pub(crate) mod topics;
 pub(crate) mod turn;
 
+pub(crate) use cgroup::MemoryLimit;
 pub(crate) use kafka::Kafka;
 pub(crate) use output::Output;
 pub(crate) use project::Project;

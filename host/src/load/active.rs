@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::flow::FlowRun;
 use super::gate::Gate;
 use super::later::Delayed;
+use super::prefetch::Prefetch;
 use crate::kafka::{Client, ClientSettings, Wire};
 use crate::plan::After;
 
@@ -36,6 +37,8 @@ pub(super) struct ActiveFlow {
     pub(super) wire: Arc<Wire>,
     /// What its consumers hold; empty for other kinds of flow.
     pub(super) consumer_settings: ClientSettings,
+    /// What they may fetch ahead.
+    pub(super) prefetch: Option<Prefetch>,
     pub(super) later: JoinHandle<()>,
     pub(super) later_sender: Option<Sender<Delayed>>,
 }

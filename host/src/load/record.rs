@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::counters::{CheckFigures, CounterFigures};
 use super::data::DataFigures;
 use super::operations::Operation;
+use super::prefetch::Prefetch;
 use super::readers::ReadersRecord;
 use super::stop::Ended;
 use crate::kafka::{ClientSettings, ReplyCounts, WireFigures};
@@ -64,6 +65,8 @@ pub struct FlowRecord {
     pub began_ns: Option<u64>,
     /// What its consumers hold; empty for other kinds of flow.
     pub consumer_settings: ClientSettings,
+    /// A consume flow's: what its consumers may fetch ahead.
+    pub prefetch: Option<Prefetch>,
     /// What came of its consumers.
     pub readers: Option<ReadersRecord>,
     /// When the window began, in nanoseconds since the load's start; none if nothing was measured.

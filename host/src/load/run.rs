@@ -13,6 +13,7 @@ use super::data::Data;
 use super::log::Log;
 use super::operations::Operations;
 use super::order::Order;
+use super::prefetch;
 use super::record::{FlowRecord, RunRecord};
 use super::replies;
 use super::shared::{Bodies, Shared, Traps};
@@ -23,7 +24,7 @@ use super::worker_host::WorkerHost;
 use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError};
 use crate::kafka::{Client, ClientError, Cluster, ConsumeError, Ids, Reach, ReadersError};
-use crate::measure::{Busy, Collector, FlowTotals, RunClock, process_cpu_ns};
+use crate::measure::{Busy, Collector, FlowTotals, Room, RunClock, process_cpu_ns};
 use crate::plan::{Flow, FlowKind, Plan};
 
 /// What a run is made of.
@@ -135,6 +136,10 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     for index in 0..plan.flows.len() {
         flows.push(start_flow(running, index, &shared, &samples)?);
     }
+    for (live, prefetch) in flows.iter_mut().zip(prefetch::of_flows(running, Room::read().memory_bytes)) {
+        prefetch.and_then(|prefetch| prefetch.notice(&live.flow.name)).iter().for_each(|text| observer.say(text));
+        live.prefetch = prefetch;
+    }
     let (ready, readiness) = channel();
     for live in &mut flows {
         start_workers(running, live, &shared, &samples, &ready)?;
@@ -199,6 +204,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
             client_settings: live.clients[0].settings(),
             began_ns,
             consumer_settings: live.consumer_settings,
+            prefetch: live.prefetch,
             readers: flow.readers.as_ref().map(|readers| readers.record()),
             window_start_ns: live.flow.window_start_ns(),
             end_ns: live.flow.end_ns(),

@@ -117,6 +117,7 @@ pub(super) fn start_flow(
         later,
         later_sender: Some(later_sender),
         consumer_settings: ClientSettings::new(),
+        prefetch: None,
     })
 }
 
@@ -149,6 +150,9 @@ fn new_consumer(
         for (name, value) in ON_EMBEDDED.into_iter().filter(|(name, _)| classic || name.starts_with("fetch.")) {
             settings.entry(name.into()).or_insert_with(|| value.into());
         }
+    }
+    if let Some(prefetch) = live.prefetch.as_ref().filter(|prefetch| prefetch.lowered) {
+        settings.extend(prefetch.settings().map(|(name, value)| (name.to_owned(), value)));
     }
     let readers = live.flow.readers.as_ref().expect("a consume flow has them");
     let (group, member) = readers.place(worker);

@@ -100,21 +100,28 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
 }
 
 /// The control group that this process is in (version 2; of version 1 the processor quota and memory limit).
-pub(super) struct CgroupFolder(Vec<String>);
+pub(super) struct CgroupFolder {
+    /// Version 2: its folder and all above it.
+    folders: Vec<String>,
+    /// The same of version 1's memory.
+    of_memory: Vec<String>,
+}
 
 impl CgroupFolder {
     /// Its folder and all above it: a limit of any of them holds.
     pub(super) fn of_this_process() -> Self {
-        let path = read_to_string("/proc/self/cgroup")
-            .ok()
-            .and_then(|text| text.lines().find_map(|line| line.strip_prefix("0::").map(str::to_owned)))
-            .unwrap_or_else(|| "/".into());
-        let folders = Path::new(&path).ancestors().map(|at| format!("/sys/fs/cgroup{}", at.display())).collect();
-        CgroupFolder(folders)
+        let text = read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let ancestors = |root: &str, path: &str| {
+            Path::new(path).ancestors().map(|at| format!("{root}{}", at.display())).collect::<Vec<_>>()
+        };
+        CgroupFolder {
+            folders: ancestors("/sys/fs/cgroup", group_of(&text, "").unwrap_or("/")),
+            of_memory: ancestors("/sys/fs/cgroup/memory", group_of(&text, "memory").unwrap_or("/")),
+        }
     }
 
     fn smallest<T: PartialOrd>(&self, file: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let values = self.0.iter().filter_map(|folder| parse(&read_to_string(format!("{folder}/{file}")).ok()?));
+        let values = self.folders.iter().filter_map(|folder| parse(&read_to_string(format!("{folder}/{file}")).ok()?));
         values.reduce(|a, b| if b < a { b } else { a })
     }
 
@@ -128,15 +135,16 @@ impl CgroupFolder {
 
     pub(super) fn memory_limit(&self) -> Option<u64> {
         self.smallest("memory.max", |text| text.trim().parse().ok()).or_else(|| {
-            let limit: u64 = read_to_string("/sys/fs/cgroup/memory/memory.limit_in_bytes").ok()?.trim().parse().ok()?;
+            let read =
+                |folder: &String| read_to_string(format!("{folder}/memory.limit_in_bytes")).ok()?.trim().parse().ok();
             // version 1 writes "no limit" as a number near the largest
-            (limit < 1 << 60).then_some(limit)
+            self.of_memory.iter().filter_map(read).filter(|limit: &u64| *limit < 1 << 60).min()
         })
     }
 
     /// The most threads of the group, and how many there are.
     pub(super) fn threads(&self) -> Option<(u64, u64)> {
-        let limits = self.0.iter().filter_map(|folder| {
+        let limits = self.folders.iter().filter_map(|folder| {
             let number = |file: &str| read_to_string(format!("{folder}/{file}")).ok()?.trim().parse::<u64>().ok();
             Some((number("pids.max")?, number("pids.current")?))
         });
@@ -144,9 +152,17 @@ impl CgroupFolder {
     }
 
     fn throttled_us(&self) -> Option<u64> {
-        let stat = read_to_string(format!("{}/cpu.stat", self.0.first()?)).ok()?;
+        let stat = read_to_string(format!("{}/cpu.stat", self.folders.first()?)).ok()?;
         stat.lines().find_map(|line| line.strip_prefix("throttled_usec ")?.trim().parse().ok())
     }
+}
+
+/// The path of a process's group, as `/proc/self/cgroup` has it: of version 2 by no name, of version 1 by a controller's.
+fn group_of<'t>(text: &'t str, controller: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|one| one == controller).then_some(path)
+    })
 }
 
 /// `cpu.max` holds "QUOTA PERIOD" in microseconds, or "max PERIOD".
@@ -158,6 +174,13 @@ fn quota_v2(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_are_found_in_both_versions() {
+        let text = "5:cpu,cpuacct:/a\n4:memory:/b/c\n0::/d\n";
+        assert_eq!((group_of(text, ""), group_of(text, "memory")), (Some("/d"), Some("/b/c")));
+        assert_eq!((group_of(text, "cpuacct"), group_of("0::/\n", "memory")), (Some("/a"), None));
+    }
 
     #[test]
     fn a_quota_is_in_processors() {

@@ -9,7 +9,7 @@ use super::numbers::{count, decimal, millis, percent, plural};
 use super::terminal::Page;
 use crate::kafka::ClientSettings;
 use crate::load::{FlowRecord, GroupRecord, ReaderRecord};
-use crate::plan::{Dealer, Flow, FlowKind, Plan};
+use crate::plan::{Dealer, Flow, FlowKind, Plan, format_bytes};
 
 /// Workers whose partitions are all shown.
 const MOST_WORKERS: usize = 16;
@@ -33,8 +33,25 @@ pub struct ConsumeResult {
     pub records: Records,
     /// By worker, from 0.
     pub workers: Vec<ReaderResult>,
+    /// What its consumers may fetch ahead of the scenario.
+    pub prefetch: Option<PrefetchResult>,
     /// What its consumers really hold, secrets masked.
     pub client: ClientSettings,
+}
+
+/// What consumers may fetch ahead.
+#[derive(Debug, Serialize)]
+pub struct PrefetchResult {
+    /// Records that wait in a worker's client, in bytes.
+    pub queued_bytes: u64,
+    /// A fetch that comes on top of them, in bytes.
+    pub fetch_bytes: u64,
+    /// What all workers of the flow may take, in bytes.
+    pub total_bytes: u64,
+    /// Whether khost has lowered it to fit into the memory.
+    pub lowered: bool,
+    /// The memory that was left at the start, a container's limit regarded, in bytes.
+    pub memory_bytes: Option<u64>,
 }
 
 /// One group of a consume flow.
@@ -168,6 +185,13 @@ pub(super) fn result(plan: &Plan, flow: &Flow, done: &FlowRecord) -> Option<Cons
             mib_per_s: None,
         },
         workers: readers.workers.iter().enumerate().map(worker).collect(),
+        prefetch: done.prefetch.map(|prefetch| PrefetchResult {
+            queued_bytes: prefetch.queued_bytes,
+            fetch_bytes: prefetch.fetch_bytes,
+            total_bytes: prefetch.total_bytes(),
+            lowered: prefetch.lowered,
+            memory_bytes: prefetch.memory_bytes,
+        }),
         client: done.consumer_settings.clone(),
     })
 }
@@ -227,6 +251,14 @@ pub(super) fn warnings(flow: &FlowResult, embedded: bool) -> Vec<String> {
                 group.name
             ));
         }
+    }
+    if let Some(prefetch) = consume.prefetch.as_ref().filter(|prefetch| prefetch.lowered) {
+        warnings.push(format!(
+            "flow `{}`: what its consumers fetch ahead is lowered to {} in all, to fit into the memory: they may wait for \
+             fetches more often",
+            flow.name,
+            format_bytes(prefetch.total_bytes)
+        ));
     }
     if embedded {
         warnings.push(format!(

@@ -17,7 +17,7 @@ mod window;
 
 pub use assemble::{Facts, assemble};
 pub use check::{check_failed_json, check_json, check_text};
-pub use consume::{CommitsResult, ConsumeResult, GroupResult, ReaderResult, Records};
+pub use consume::{CommitsResult, ConsumeResult, GroupResult, PrefetchResult, ReaderResult, Records};
 pub use document::*;
 pub use progress::Display;
 pub use requests::{ChannelResult, Expectations, Requests};

@@ -184,6 +184,7 @@ impl Group {
             places.ends = find_ends()?;
             places.ends_are_known = true;
         }
+        drop(places);
         if !self.begun.swap(true, Ordering::AcqRel) {
             // what they had before others joined does not matter
             for member in &mut self.members().all {
@@ -202,6 +203,7 @@ impl Group {
         if !self.to_ends {
             return false;
         }
+        // who takes both takes them in this order
         let members = self.members();
         let places = self.places();
         let is_through = |partition: &Partition| match places.ends.get(partition) {
