@@ -19,6 +19,7 @@ mod jobs;
 mod laws;
 mod order;
 mod partitioner;
+mod paused;
 mod properties;
 mod rates;
 mod reading;

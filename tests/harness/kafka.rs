@@ -80,6 +80,13 @@ impl Kafka {
         self.nodes.first().map(|node| format!("127.0.0.1:{}", node.ports.misadvertised))
     }
 
+    /// A port that the first broker sends its clients to and at which nobody listens, and the one that is meant. `None` for a
+    /// Kafka that is not ours.
+    pub(crate) fn proxied(&self) -> Option<(String, String)> {
+        let ports = self.nodes.first()?.ports;
+        Some((format!("127.0.0.1:{}", ports.proxied), format!("127.0.0.1:{}", ports.behind_proxy)))
+    }
+
     /// A port of the first broker that talks, but not to clients.
     pub(crate) fn controller(&self) -> Option<String> {
         self.nodes.first().map(|node| format!("127.0.0.1:{}", node.ports.controller))

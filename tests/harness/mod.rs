@@ -8,6 +8,7 @@ pub(crate) mod kafka;
 pub(crate) mod khost;
 pub(crate) mod output;
 pub(crate) mod project;
+pub(crate) mod proxy;
 pub(crate) mod result;
 pub(crate) mod running;
 pub(crate) mod scenarios;

@@ -31,7 +31,7 @@ pub use client::{Client, ClientSetup};
 pub use connection::BrokerError;
 pub use consumer::{
     Arrived, Commits, ConsumeError, Consumer, ConsumerSetup, GivesUp, Group, GroupSetup, OffsetFigures, Partition,
-    Rebalances,
+    PauseFigures, Rebalances,
 };
 pub use deliver::{Acknowledgement, Delivery, Settled};
 pub use embedded::Embedded;

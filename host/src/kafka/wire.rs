@@ -1,5 +1,5 @@
 //! What goes over the network, counted once a request (never once a message): produce requests, their bytes and round
-//! trips, and how long brokers held the client back for a quota.
+//! trips, what fetches bring, and how long brokers held the client back for a quota.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -10,6 +10,7 @@ use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr::{self, RD_KAFKA_RESP_ERR_NO_ERROR};
 
 const PRODUCE: i16 = 0;
+const FETCH: i16 = 1;
 
 /// The counters of all clients of a flow.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub struct Wire {
     request_bytes: AtomicU64,
     responses: AtomicU64,
     round_trip_us: AtomicU64,
+    fetches: AtomicU64,
+    fetched_bytes: AtomicU64,
     throttled: Mutex<BTreeMap<i32, Throttle>>,
 }
 
@@ -41,6 +44,10 @@ pub struct WireFigures {
     pub responses: u64,
     /// From request to response, summed, in microseconds.
     pub round_trip_us: u64,
+    /// Fetch responses received.
+    pub fetches: u64,
+    /// Their bytes, headers of the protocol included.
+    pub fetched_bytes: u64,
     /// By broker.
     pub throttled: BTreeMap<i32, Throttle>,
 }
@@ -53,6 +60,8 @@ impl Wire {
             request_bytes: self.request_bytes.load(Relaxed),
             responses: self.responses.load(Relaxed),
             round_trip_us: self.round_trip_us.load(Relaxed),
+            fetches: self.fetches.load(Relaxed),
+            fetched_bytes: self.fetched_bytes.load(Relaxed),
             throttled: self.throttled.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
@@ -114,14 +123,18 @@ unsafe extern "C" fn response_received(
     api: i16,
     _version: i16,
     _correlation: i32,
-    _size: usize,
+    size: usize,
     round_trip_us: i64,
     _error: RDKafkaRespErr,
     wire: *mut c_void,
 ) -> RDKafkaRespErr {
+    // SAFETY: `attach` passed a Wire that outlives the client.
+    let wire = unsafe { &*(wire as *const Wire) };
+    if api == FETCH {
+        wire.fetches.fetch_add(1, Relaxed);
+        wire.fetched_bytes.fetch_add(size as u64, Relaxed);
+    }
     if api == PRODUCE && round_trip_us >= 0 {
-        // SAFETY: `attach` passed a Wire that outlives the client.
-        let wire = unsafe { &*(wire as *const Wire) };
         wire.responses.fetch_add(1, Relaxed);
         wire.round_trip_us.fetch_add(round_trip_us as u64, Relaxed);
     }

@@ -3,7 +3,7 @@
 
 use super::run::Running;
 use crate::kafka::ClientSettings;
-use crate::plan::{FlowKind, for_consumers, format_bytes};
+use crate::plan::{FlowKind, Pause, PausedData, for_consumers, format_bytes};
 
 /// librdkafka's names, and its defaults in bytes.
 const QUEUED: (&str, u64) = ("queued.max.messages.kbytes", 64 << 20);
@@ -14,8 +14,10 @@ const LEAST: u64 = 1 << 20;
 /// What one worker of a consume flow may fetch ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefetch {
-    /// Records that wait in the client: `queued.max.messages.kbytes`, in bytes.
+    /// Records that wait in the client: `queued.max.messages.kbytes`, in bytes, times its queues.
     pub queued_bytes: u64,
+    /// One; where what is fetched of paused partitions is kept, one a partition.
+    pub queues: u32,
     /// A fetch that comes while there is room for one byte more: `fetch.max.bytes`.
     pub fetch_bytes: u64,
     /// Those of the flow.
@@ -39,9 +41,14 @@ impl Prefetch {
         self.memory_bytes.is_some_and(|memory| self.of_run_bytes > memory)
     }
 
-    /// The settings that khost has lowered.
-    pub(super) fn settings(&self) -> [(&'static str, String); 2] {
-        [(QUEUED.0, (self.queued_bytes >> 10).to_string()), (FETCH.0, self.fetch_bytes.to_string())]
+    /// The settings that khost has lowered, or dealt out to several queues.
+    pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
+        let of_queue = ((self.queued_bytes >> 10) / u64::from(self.queues)).max(1);
+        match (self.lowered, self.queues > 1) {
+            (false, false) => Vec::new(),
+            (false, true) => vec![(QUEUED.0, of_queue.to_string())],
+            (true, _) => vec![(QUEUED.0, of_queue.to_string()), (FETCH.0, self.fetch_bytes.to_string())],
+        }
     }
 
     /// What to say before the load.
@@ -68,6 +75,14 @@ impl Prefetch {
     }
 }
 
+/// What decides of a flow's.
+struct Wanted {
+    workers: u32,
+    /// Of a worker.
+    queues: u32,
+    settings: ClientSettings,
+}
+
 /// By flow; none of other kinds.
 pub(super) fn of_flows(running: &Running<'_>, memory_bytes: Option<u64>) -> Vec<Option<Prefetch>> {
     let flows: Vec<_> = running
@@ -78,22 +93,28 @@ pub(super) fn of_flows(running: &Running<'_>, memory_bytes: Option<u64>) -> Vec<
             let FlowKind::Consume(consume) = &flow.kind else { return None };
             let given =
                 running.reach.client_settings().iter().chain(&flow.kafka).filter(|(name, _)| for_consumers(name));
-            Some((consume.all_workers(), given.map(|(name, value)| (name.clone(), value.clone())).collect()))
+            let keeps = matches!(consume.pause, Some(Pause { data: PausedData::Keep, .. }));
+            let partitions: u32 = consume.topics.iter().map(|at| running.cluster.topics[*at].partitions).sum();
+            Some(Wanted {
+                workers: consume.all_workers(),
+                queues: if keeps { partitions.div_ceil(consume.workers).max(1) } else { 1 },
+                settings: given.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            })
         })
         .collect();
     deal(&flows, memory_bytes)
 }
 
 /// Half of the memory is dealt out to the workers, as far as they may take more.
-fn deal(flows: &[Option<(u32, ClientSettings)>], memory_bytes: Option<u64>) -> Vec<Option<Prefetch>> {
-    let workers: u64 = flows.iter().flatten().map(|(workers, _)| u64::from(*workers)).sum();
+fn deal(flows: &[Option<Wanted>], memory_bytes: Option<u64>) -> Vec<Option<Prefetch>> {
+    let workers: u64 = flows.iter().flatten().map(|flow| u64::from(flow.workers)).sum();
     let share = memory_bytes.map_or(u64::MAX, |memory| memory / 2 / workers.max(1));
-    let one = |(workers, settings): &(u32, ClientSettings)| {
+    let one = |Wanted { workers, queues, settings }: &Wanted| {
         let given = |(name, default): (&str, u64), unit: u64| {
             let given = settings.get(name).and_then(|text| text.parse::<u64>().ok()).map(|number| number * unit);
             (given.is_some(), given.unwrap_or(default))
         };
-        let (queued, fetch) = (given(QUEUED, 1 << 10), given(FETCH, 1));
+        let (queued, fetch) = (given(QUEUED, (1 << 10) * u64::from(*queues)), given(FETCH, 1));
         let is_lowered = queued.1 + fetch.1 > share && !(queued.0 && fetch.0);
         let lowered = |(is_given, bytes): (bool, u64), other: (bool, u64)| match (is_lowered, is_given) {
             (false, _) | (_, true) => bytes,
@@ -103,6 +124,7 @@ fn deal(flows: &[Option<(u32, ClientSettings)>], memory_bytes: Option<u64>) -> V
         Prefetch {
             queued_bytes: lowered(queued, fetch),
             fetch_bytes: lowered(fetch, queued),
+            queues: *queues,
             workers: *workers,
             lowered: is_lowered,
             memory_bytes,
@@ -121,12 +143,24 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn flow(workers: u32, settings: &[(&str, &str)]) -> Option<(u32, ClientSettings)> {
-        Some((workers, settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()))
+    fn flow(workers: u32, settings: &[(&str, &str)]) -> Option<Wanted> {
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Some(Wanted { workers, queues: 1, settings })
     }
 
     fn of(workers: u32, settings: &[(&str, &str)], memory: u64) -> Prefetch {
         deal(&[None, flow(workers, settings)], Some(memory))[1].expect("it reads")
+    }
+
+    #[test]
+    fn partitions_that_keep_their_records_share_what_a_worker_may_have() {
+        let of = |settings: &[(&str, &str)]| {
+            let flow = Wanted { queues: 6, ..flow(1, settings).expect("it is there") };
+            deal(&[Some(flow)], Some(16 << 30))[0].expect("it reads")
+        };
+        assert_eq!((of(&[]).total_bytes(), of(&[]).settings()), (114 * MIB, vec![(QUEUED.0, "10922".to_owned())]));
+        let given = of(&[("queued.max.messages.kbytes", "65536")]);
+        assert_eq!((given.queued_bytes, given.settings()), (384 * MIB, vec![(QUEUED.0, "65536".to_owned())]));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::flow::FlowRun;
-use crate::kafka::{Commits, Group, OffsetFigures, Partition, Rebalances};
+use crate::kafka::{Commits, Group, OffsetFigures, Partition, PauseFigures, Rebalances};
 
 /// Those of one flow.
 pub(super) struct Readers {
@@ -65,6 +65,8 @@ pub struct GroupRecord {
     pub commits: Commits,
     /// What was wrong with the order of records.
     pub offsets: OffsetFigures,
+    /// What came of pausing partitions.
+    pub pauses: PauseFigures,
 }
 
 /// One worker's.
@@ -142,6 +144,7 @@ impl Readers {
             rebalances: group.rebalances(),
             commits: group.commits(),
             offsets: group.offset_figures(),
+            pauses: group.pauses(),
         };
         let members = self.groups.iter().flat_map(|group| group.assigned().into_iter().zip(group.joined_after()));
         let one =
@@ -192,6 +195,7 @@ mod tests {
             commit: Commit::Interval,
             handler: true,
             deliver: Deliver::ALL,
+            pause: None,
             max_records: 500,
             max_bytes: None,
         };

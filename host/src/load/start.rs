@@ -151,8 +151,8 @@ fn new_consumer(
             settings.entry(name.into()).or_insert_with(|| value.into());
         }
     }
-    if let Some(prefetch) = live.prefetch.as_ref().filter(|prefetch| prefetch.lowered) {
-        settings.extend(prefetch.settings().map(|(name, value)| (name.to_owned(), value)));
+    if let Some(prefetch) = &live.prefetch {
+        settings.extend(prefetch.settings().into_iter().map(|(name, value)| (name.to_owned(), value)));
     }
     let readers = live.flow.readers.as_ref().expect("a consume flow has them");
     let (group, member) = readers.place(worker);
@@ -163,6 +163,7 @@ fn new_consumer(
         group: group.clone(),
         member,
         most: consume.max_records as usize,
+        pause: consume.pause,
         clock: shared.clock.clone(),
         wire: live.wire.clone(),
         gives_up: Box::new(move || asked.stop.is_over()),

@@ -23,6 +23,8 @@ pub struct Consume {
     pub handler: bool,
     /// What of a record the scenario gets.
     pub deliver: Deliver,
+    /// Whether it pauses partitions.
+    pub pause: Option<Pause>,
     /// The most records of one call of the guest.
     pub max_records: u32,
     /// The most bytes of one call of the guest, unless one record is larger; absent: as many as an instance has room for.
@@ -33,6 +35,59 @@ impl Consume {
     /// Those of all groups.
     pub fn all_workers(&self) -> u32 {
         self.workers * self.groups.len() as u32
+    }
+}
+
+/// How a consumer pauses partitions: some at any time, by turns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pause {
+    /// Which share of a worker's partitions, below 1.
+    pub share: f64,
+    /// When the next ones have their turn.
+    pub every: PauseEvery,
+    /// What becomes of records that were fetched of a paused partition.
+    pub data: PausedData,
+}
+
+impl Pause {
+    /// How many of so many partitions are paused: one at least is read.
+    pub fn count_of(&self, partitions: usize) -> usize {
+        ((self.share * partitions as f64).round() as usize).min(partitions.saturating_sub(1))
+    }
+}
+
+/// When other partitions are paused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PauseEvery {
+    /// After each batch of records.
+    Poll,
+    /// After this long.
+    Time(Duration),
+}
+
+impl PauseEvery {
+    /// As the manifest has it.
+    pub fn text(self) -> String {
+        match self {
+            PauseEvery::Poll => "poll".to_owned(),
+            PauseEvery::Time(length) => super::format_duration(length),
+        }
+    }
+}
+
+/// What becomes of records that were fetched of a paused partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PausedData {
+    /// They are thrown away, and fetched again: librdkafka's own pause.
+    Discard,
+    /// They wait.
+    Keep,
+}
+
+impl PausedData {
+    /// As the manifest has it.
+    pub fn name(self) -> &'static str {
+        ["discard", "keep"][self as usize]
     }
 }
 

@@ -28,7 +28,7 @@ pub use amount::{
 };
 pub use channel::{Channel, FailureSign, ReadId, WriteId};
 pub use connection::{Bytes, VARIABLES, setting_of_variable};
-pub use consume::{Commit, Consume, Dealer, Deliver, ReadFrom};
+pub use consume::{Commit, Consume, Dealer, Deliver, Pause, PauseEvery, PausedData, ReadFrom};
 pub use error::Error;
 pub use java::{
     Line as JavaProperty, Malformed as MalformedProperties, parse as parse_java_properties, rows as java_names,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::document::FlowResult;
 use super::numbers::{count, decimal, millis, percent, plural};
+use super::paused::{self, PausedResult};
 use super::terminal::Page;
 use crate::kafka::ClientSettings;
 use crate::load::{FlowRecord, GroupRecord, ReaderRecord};
@@ -33,10 +34,23 @@ pub struct ConsumeResult {
     pub records: Records,
     /// By worker, from 0.
     pub workers: Vec<ReaderResult>,
+    /// What its fetches brought, warm-up and what was thrown away included.
+    pub fetch: FetchResult,
+    /// What came of pausing partitions, where it does.
+    pub paused: Option<PausedResult>,
     /// What its consumers may fetch ahead of the scenario.
     pub prefetch: Option<PrefetchResult>,
     /// What its consumers really hold, secrets masked.
     pub client: ClientSettings,
+}
+
+/// What fetches brought.
+#[derive(Debug, Serialize)]
+pub struct FetchResult {
+    /// How many were answered.
+    pub responses: u64,
+    /// Bytes of the answers, headers of the protocol included.
+    pub bytes: u64,
 }
 
 /// What consumers may fetch ahead.
@@ -185,6 +199,8 @@ pub(super) fn result(plan: &Plan, flow: &Flow, done: &FlowRecord) -> Option<Cons
             mib_per_s: None,
         },
         workers: readers.workers.iter().enumerate().map(worker).collect(),
+        fetch: FetchResult { responses: done.wire.fetches, bytes: done.wire.fetched_bytes },
+        paused: consume.pause.map(|pause| paused::result(&pause, &readers.groups, done.wire.fetched_bytes)),
         prefetch: done.prefetch.map(|prefetch| PrefetchResult {
             queued_bytes: prefetch.queued_bytes,
             fetch_bytes: prefetch.fetch_bytes,
@@ -287,6 +303,9 @@ pub(super) fn text(out: &mut Page, flow: &FlowResult, consume: &ConsumeResult) {
     out.line("records", &format!("{} {verb}{rate}{failed}{cut}", count(records.handled)));
     if let (Some(mb), Some(mib)) = (records.mb_per_s, records.mib_per_s) {
         out.line("read", &format!("{} MB/s ({} MiB/s) of keys and values", decimal(mb), decimal(mib)));
+    }
+    if let Some(paused) = &consume.paused {
+        paused::text(out, paused);
     }
     for group in &consume.groups {
         group_text(out, group, consume.groups.len() > 1);

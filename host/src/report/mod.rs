@@ -10,6 +10,7 @@ mod flow;
 mod jobs;
 mod limited_by;
 mod numbers;
+mod paused;
 mod progress;
 mod requests;
 mod terminal;
@@ -17,8 +18,9 @@ mod window;
 
 pub use assemble::{Facts, assemble};
 pub use check::{check_failed_json, check_json, check_text};
-pub use consume::{CommitsResult, ConsumeResult, GroupResult, PrefetchResult, ReaderResult, Records};
+pub use consume::{CommitsResult, ConsumeResult, FetchResult, GroupResult, PrefetchResult, ReaderResult, Records};
 pub use document::*;
+pub use paused::PausedResult;
 pub use progress::Display;
 pub use requests::{ChannelResult, Expectations, Requests};
 pub use terminal::text;

@@ -17,6 +17,9 @@ use super::listeners::{self, Listener};
 pub(crate) struct Ports {
     pub(super) client: u16,
     pub(super) misadvertised: u16,
+    /// A listener that clients are sent to at another port, `proxied`, where a test may listen.
+    pub(super) behind_proxy: u16,
+    pub(super) proxied: u16,
     pub(super) controller: u16,
     /// In the order of [`Listener::ALL`].
     pub(super) secure: Option<[u16; Listener::ALL.len()]>,
@@ -35,6 +38,8 @@ impl Ports {
         let mut ports = || Ports {
             client: port(),
             misadvertised: port(),
+            behind_proxy: port(),
+            proxied: port(),
             controller: port(),
             secure: secure.then(|| Listener::ALL.map(|_| port())),
         };
@@ -176,17 +181,23 @@ impl Drop for Process {
 }
 
 fn server_properties(folder: &Path, index: usize, all: &[Ports]) -> String {
-    let Ports { client, misadvertised, controller, secure } = all[index];
-    let mut addresses =
-        vec![("PLAINTEXT", "PLAINTEXT", "127.0.0.1", client), ("ASTRAY", "PLAINTEXT", "kafka.invalid", misadvertised)];
+    let Ports { client, misadvertised, behind_proxy, proxied, controller, secure } = all[index];
+    let local = ("PLAINTEXT", "127.0.0.1");
+    // name, protocol, where it listens, where clients are sent to
+    let mut addresses = vec![
+        ("PLAINTEXT", local.0, client, (local.1, client)),
+        ("ASTRAY", local.0, misadvertised, ("kafka.invalid", misadvertised)),
+        ("PROXIED", local.0, behind_proxy, (local.1, proxied)),
+    ];
     for (listener, port) in Listener::ALL.iter().zip(secure.into_iter().flatten()) {
-        addresses.push((listener.name(), listener.protocol(), "127.0.0.1", port));
+        addresses.push((listener.name(), listener.protocol(), port, (local.1, port)));
     }
-    let list =
-        |entry: fn(&(&str, &str, &str, u16)) -> String| addresses.iter().map(entry).collect::<Vec<_>>().join(",");
+    let list = |entry: fn(&(&str, &str, u16, (&str, u16))) -> String| {
+        addresses.iter().map(entry).collect::<Vec<_>>().join(",")
+    };
     let protocols = list(|(name, protocol, _, _)| format!("{name}:{protocol}"));
-    let bound = list(|(name, _, _, port)| format!("{name}://127.0.0.1:{port}"));
-    let advertised = list(|(name, _, host, port)| format!("{name}://{host}:{port}"));
+    let bound = list(|(name, _, port, _)| format!("{name}://127.0.0.1:{port}"));
+    let advertised = list(|(name, _, _, (host, port))| format!("{name}://{host}:{port}"));
     let voters: Vec<String> =
         all.iter().enumerate().map(|(i, p)| format!("{}@127.0.0.1:{}", i + 1, p.controller)).collect();
     let replicas = all.len().min(3);

@@ -6,7 +6,7 @@ use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr::{self, RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS};
 
 use super::error::ConsumeError;
-use super::event::Event;
+use super::event::{Event, Queue};
 use super::group::Partition;
 use super::list::List;
 use super::{Consumer, positions};
@@ -38,6 +38,10 @@ impl Consumer {
         self.numbers.clear();
         self.let_go(|partition| partitions.contains(&partition));
         self.resume(|partition| partitions.contains(&partition))?;
+        if let Some(pausing) = &mut self.pausing {
+            let paused = pausing.forget(|partition| partitions.contains(&partition));
+            self.resume_paused(&paused)?;
+        }
         let code = self.take_away(&list);
         let left = self.group.of_member(self.member).into_iter().filter(|one| !partitions.contains(one)).collect();
         self.group.assign(self.member, self.is_cooperative().then_some(left));
@@ -50,15 +54,25 @@ impl Consumer {
         let rk = self.handle.rk;
         // SAFETY: the client is live.
         unsafe { positions::find(rk, &self.group, self.reset.as_deref(), &partitions, &mut list) }?;
-        for (topic, partition) in list.names() {
+        for (of, (topic, partition)) in partitions.iter().zip(list.names()) {
             // SAFETY: all are live, the name is NUL-terminated; the partition keeps what it is led to.
             unsafe {
                 let queue = rd::rd_kafka_queue_get_partition(rk, topic.as_ptr(), partition);
-                if !queue.is_null() {
-                    rd::rd_kafka_queue_forward(queue, self.records.0);
-                    rd::rd_kafka_queue_destroy(queue);
+                if queue.is_null() {
+                    continue;
+                }
+                let queue = Queue(queue);
+                match self.pausing.as_mut().filter(|pausing| pausing.keeps()) {
+                    None => rd::rd_kafka_queue_forward(queue.0, self.records.0),
+                    Some(pausing) => {
+                        rd::rd_kafka_queue_forward(queue.0, std::ptr::null_mut());
+                        pausing.add_queue(*of, queue);
+                    }
                 }
             }
+        }
+        if !self.begun {
+            self.hold_back(&partitions)?;
         }
         let mut all = partitions.clone();
         // SAFETY: both are live; the list is copied.
@@ -71,9 +85,6 @@ impl Consumer {
             }
         };
         self.checked(code)?;
-        if !self.begun {
-            self.hold_back(&partitions, &list)?;
-        }
         all.sort_unstable();
         self.group.assign(self.member, Some(all));
         if self.begun {
@@ -83,16 +94,15 @@ impl Consumer {
         Ok(())
     }
 
-    /// Nothing is fetched before the load begins: it would be read out of the measured time.
-    fn hold_back(&mut self, partitions: &[Partition], list: &List) -> Result<(), ConsumeError> {
-        // SAFETY: both are live.
-        let code = unsafe { rd::rd_kafka_pause_partitions(self.handle.rk, list.raw()) };
-        self.checked(code)?;
+    /// Nothing is fetched before the load begins: it would be read out of the measured time. It is said before librdkafka is
+    /// told to read, or a first fetch would be on its way by then.
+    fn hold_back(&mut self, partitions: &[Partition]) -> Result<(), ConsumeError> {
+        self.pause(partitions)?;
         self.held_back.extend(partitions);
         Ok(())
     }
 
-    /// Fetches what was held back. Only that: to resume a partition that is read would lose what is fetched of it.
+    /// Fetches what was held back.
     fn resume(&mut self, is_meant: impl Fn(Partition) -> bool) -> Result<(), ConsumeError> {
         let (meant, others) = self.held_back.iter().partition(|partition| is_meant(**partition));
         self.held_back = others;
@@ -100,16 +110,11 @@ impl Consumer {
         if meant.is_empty() {
             return Ok(());
         }
-        let (mut list, mut question) = (List::new(meant.len()), List::new(meant.len()));
-        meant.iter().for_each(|(topic, partition)| list.add(&self.group.topics[topic], *partition, 0));
-        // SAFETY: both are live.
-        let code = unsafe { rd::rd_kafka_resume_partitions(self.handle.rk, list.raw()) };
-        self.checked(code)?;
+        self.resume_paused(&meant)?;
         // a connection's thread sleeps for up to a second before it sees that there is something to fetch; any request to its
         // broker wakes it, and what is answered does not matter
-        meant.iter().for_each(|(topic, partition)| question.add(&self.group.topics[topic], *partition, 0));
         // SAFETY: both are live.
-        unsafe { rd::rd_kafka_offsets_for_times(self.handle.rk, question.raw(), WAKE_MS) };
+        unsafe { rd::rd_kafka_offsets_for_times(self.handle.rk, self.list(&meant).raw(), WAKE_MS) };
         Ok(())
     }
 

@@ -42,6 +42,12 @@ impl Event {
         unsafe { owned(rd::rd_kafka_event_error_string(self.0)) }
     }
 
+    /// librdkafka's statistics, if it is of them.
+    pub(super) fn statistics(&self) -> Option<String> {
+        // SAFETY: the event is live, and its text is copied.
+        (self.kind() == rd::RD_KAFKA_EVENT_STATS).then(|| unsafe { owned(rd::rd_kafka_event_stats(self.0)) })
+    }
+
     /// Of a rebalance.
     pub(super) fn partitions(&self) -> List {
         // SAFETY: the event is live, and its list is copied.

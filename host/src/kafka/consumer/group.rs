@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::pause::PauseFigures;
 use crate::plan::{Commit, Dealer, ReadFrom};
 
 /// A partition: its topic's number in the plan, and its own.
@@ -51,6 +52,7 @@ pub struct Group {
     begun: AtomicBool,
     places: Mutex<Places>,
     commits: Mutex<Commits>,
+    pauses: Mutex<PauseFigures>,
     members: Mutex<Members>,
     left: AtomicU64,
 }
@@ -67,6 +69,15 @@ struct Places {
     through: HashSet<Partition>,
     repeated: u64,
     skipped: u64,
+}
+
+impl Places {
+    /// Whether a partition is read up to its end. One that was added later has none, and is left alone.
+    fn are_through(&self, partition: Partition) -> bool {
+        self.ends.get(&partition).is_none_or(|end| {
+            self.through.contains(&partition) || self.next.get(&partition).is_some_and(|next| next >= end)
+        })
+    }
 }
 
 /// Our consumers.
@@ -159,6 +170,7 @@ impl Group {
             begun: AtomicBool::new(false),
             places: Mutex::default(),
             commits: Mutex::default(),
+            pauses: Mutex::default(),
             members: Mutex::new(Members { all: members, changed: Instant::now(), rebalances: Rebalances::default() }),
             left: AtomicU64::new(0),
         }
@@ -206,16 +218,15 @@ impl Group {
         // who takes both takes them in this order
         let members = self.members();
         let places = self.places();
-        let is_through = |partition: &Partition| match places.ends.get(partition) {
-            // it was added later
-            None => true,
-            Some(end) => {
-                places.through.contains(partition) || places.next.get(partition).is_some_and(|next| next >= end)
-            }
+        let of_member = |member: &Member| {
+            member.assigned.as_ref().is_some_and(|partitions| partitions.iter().all(|one| places.are_through(*one)))
         };
-        let of_member =
-            |member: &Member| member.assigned.as_ref().is_some_and(|partitions| partitions.iter().all(is_through));
         places.ends_are_known && members.all.iter().all(of_member)
+    }
+
+    /// Whether a partition is.
+    pub(super) fn is_through(&self, partition: Partition) -> bool {
+        self.to_ends && self.places().are_through(partition)
     }
 
     /// Where a partition is read up to, if that is bounded.
@@ -265,6 +276,15 @@ impl Group {
     /// What came of new assignments in the load.
     pub fn rebalances(&self) -> Rebalances {
         self.members().rebalances
+    }
+
+    /// What came of pausing.
+    pub fn pauses(&self) -> PauseFigures {
+        *self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn add_pauses(&self, figures: &PauseFigures) {
+        self.pauses.lock().unwrap_or_else(PoisonError::into_inner).add(figures);
     }
 
     /// What came of commits that were waited for.

@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod group;
 mod list;
+mod pause;
 mod positions;
 mod records;
 
@@ -30,13 +31,15 @@ use super::reach::Reach;
 use super::settings::{ClientSettings, held};
 use super::wire::{Wire, owned};
 use crate::measure::RunClock;
-use crate::plan::{Commit, Dealer};
+use crate::plan::{Commit, Dealer, Pause};
 pub use arrived::Arrived;
 pub use error::ConsumeError;
 use error::is_passing;
 use event::{Event, Queue};
 pub use group::{Commits, Group, GroupSetup, OffsetFigures, Partition, Rebalances};
 use list::List;
+pub use pause::PauseFigures;
+use pause::{Pausing, STATISTICS_MS};
 
 /// librdkafka's partition of a list that names topics only.
 const NO_PARTITION: i32 = -1;
@@ -53,6 +56,8 @@ pub struct ConsumerSetup<'a> {
     pub member: usize,
     /// The most records that are taken at once.
     pub most: usize,
+    /// Whether and how it pauses partitions.
+    pub pause: Option<Pause>,
     /// The run's clock.
     pub clock: RunClock,
     /// Where its requests are counted.
@@ -83,6 +88,8 @@ pub struct Consumer {
     begun: bool,
     /// Partitions that are not fetched before the load begins.
     held_back: Vec<Partition>,
+    /// How it pauses partitions, if it does.
+    pausing: Option<Pausing>,
     /// Where partitions are read up to, if that is bounded.
     bounds: Option<HashMap<Partition, i64>>,
     main: Queue,
@@ -101,7 +108,7 @@ impl Consumer {
     /// # Errors
     /// Settings that librdkafka does not take, alone or together. Brokers are not asked yet.
     pub fn new(setup: ConsumerSetup<'_>) -> Result<Self, ConsumeError> {
-        let ConsumerSetup { reach, mut settings, group, member, most, clock, wire, gives_up } = setup;
+        let ConsumerSetup { reach, mut settings, group, member, most, pause, clock, wire, gives_up } = setup;
         let by_interval = (group.commit == Commit::Interval).to_string();
         for (name, value) in [
             ("group.id", group.name.as_str()),
@@ -111,11 +118,17 @@ impl Consumer {
         ] {
             settings.insert(name.into(), value.into());
         }
+        if pause.is_some() {
+            settings.insert("statistics.interval.ms".into(), STATISTICS_MS.into());
+        }
         if let Some(ids) = &group.instance_ids {
             settings.insert("group.instance.id".into(), format!("{ids}-{member}"));
         }
         let handle = Handle::new(Role::Consumer, reach, &settings, wire, |conf| {
-            let events = rd::RD_KAFKA_EVENT_REBALANCE | rd::RD_KAFKA_EVENT_ERROR | rd::RD_KAFKA_EVENT_LOG;
+            let events = rd::RD_KAFKA_EVENT_REBALANCE
+                | rd::RD_KAFKA_EVENT_ERROR
+                | rd::RD_KAFKA_EVENT_LOG
+                | rd::RD_KAFKA_EVENT_STATS;
             // SAFETY: the configuration is live.
             unsafe { rd::rd_kafka_conf_set_events(conf, events) };
         })?;
@@ -139,6 +152,7 @@ impl Consumer {
             gives_up,
             begun: false,
             held_back: Vec::new(),
+            pausing: pause.map(Pausing::new),
             bounds: None,
             main,
             affairs,
@@ -161,8 +175,7 @@ impl Consumer {
         self.group.joins(self.member);
         if self.group.dealer == Dealer::Khost {
             let share = self.group.share(self.member);
-            let mut list = List::new(share.len());
-            share.iter().for_each(|(topic, partition)| list.add(&self.group.topics[topic], *partition, 0));
+            let list = self.list(&share);
             return self.assigned(share, list);
         }
         let mut topics = List::new(self.group.topics.len());
@@ -221,6 +234,7 @@ impl Consumer {
     /// Leaves the group, with what was stored committed. What takes longer than this is a complaint, and the group finds out
     /// itself that the member is gone.
     pub fn close(&mut self, limit: Duration) {
+        self.finish_pausing();
         self.let_go(|_| true);
         let until = Instant::now() + limit;
         let rk = self.handle.rk;

@@ -9,6 +9,7 @@ use rdkafka_sys::types::RDKafkaRespErr::{RD_KAFKA_RESP_ERR__PARTITION_EOF, RD_KA
 
 use super::error::{ConsumeError, is_passing, unreadable};
 use super::group::{Group, Partition};
+use super::pause::wire_size;
 use super::{Arrived, Consumer};
 use crate::kafka::wire::owned;
 
@@ -25,12 +26,34 @@ impl Consumer {
         if !self.held.is_empty() {
             return Ok(self.held.len());
         }
+        self.take_turns()?;
         self.taken.clear();
+        match self.pausing.as_ref().filter(|pausing| pausing.keeps()) {
+            // SAFETY: the array has room for `most`; the client is live.
+            Some(pausing) => unsafe { pausing.take(&mut self.taken, self.most, wait) },
+            None => self.take(wait),
+        }
+        if self.taken.is_empty() {
+            return Ok(0);
+        }
+        self.arrived_us = self.clock.now_us();
+        self.held.extend(self.taken.drain(..));
+        self.sort_out()?;
+        if let Some(pausing) = &mut self.pausing {
+            // SAFETY: the messages are live.
+            let wire_bytes = self.held.iter().map(|one| unsafe { wire_size((**one).key_len, (**one).len, 0) }).sum();
+            pausing.took(self.held.len(), wire_bytes);
+        }
+        Ok(self.held.len())
+    }
+
+    /// Takes records from the queue of all partitions.
+    fn take(&mut self, wait: Duration) {
         // SAFETY: the queue is live; the array has room for `most`, of which librdkafka sets as many as it answers.
         unsafe {
             let first = rd::rd_kafka_consume_queue(self.records.0, wait.as_millis() as i32);
             if first.is_null() {
-                return Ok(0);
+                return;
             }
             self.taken.push(first);
             if self.most > 1 {
@@ -39,17 +62,13 @@ impl Consumer {
                 self.taken.set_len(1 + more.max(0) as usize);
             }
         }
-        self.arrived_us = self.clock.now_us();
-        self.held.extend(self.taken.drain(..));
-        self.sort_out()?;
-        Ok(self.held.len())
     }
 
     /// Takes out what is no record, and records behind the end.
     fn sort_out(&mut self) -> Result<(), ConsumeError> {
         // SAFETY: the messages are live.
         let is_record = |one: &*mut rd::rd_kafka_message_t| unsafe { (**one).err } == RD_KAFKA_RESP_ERR_NO_ERROR;
-        if self.held.iter().all(is_record) && self.bounds.is_none() {
+        if self.held.iter().all(is_record) && self.all_are_before_the_end() {
             return Ok(());
         }
         let mut result = Ok(());
@@ -78,6 +97,19 @@ impl Consumer {
             }
         }
         result
+    }
+
+    /// Whether none of the records came after the end up to which it is read. One look a partition, not one a record.
+    fn all_are_before_the_end(&self) -> bool {
+        if self.bounds.is_none() {
+            return true;
+        }
+        // SAFETY: the messages are live.
+        let place = |at: usize| unsafe { ((*self.held[at]).rkt, (*self.held[at]).partition) };
+        // offsets only grow within a partition: the last of each stretch tells
+        let is_last = |at: usize| at + 1 == self.held.len() || place(at) != place(at + 1);
+        // SAFETY: as above.
+        (0..self.held.len()).filter(|at| is_last(*at)).all(|at| unsafe { !self.is_behind_the_end(self.held[at]) })
     }
 
     /// Whether a record came after the end up to which it is read; then all before it is handed over.

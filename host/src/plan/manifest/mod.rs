@@ -160,6 +160,9 @@ pub(super) struct FlowTable {
     pub(super) isolation: Option<Isolation>,
     pub(super) handler: Option<bool>,
     pub(super) deliver: Option<Vec<Part>>,
+    pub(super) pause: Option<Share>,
+    pub(super) pause_every: Option<PauseEvery>,
+    pub(super) paused_data: Option<PausedData>,
     pub(super) max_records: Option<Whole<1, 100_000>>,
     pub(super) max_bytes: Option<Bytes>,
     pub(super) messages: Option<Count>,
@@ -211,6 +214,25 @@ pub(super) enum CommitWhen {
 pub(super) enum Isolation {
     ReadCommitted,
     ReadUncommitted,
+}
+
+/// A share of a consumer's partitions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Share(pub(super) f64);
+
+/// When a consumer pauses other partitions: after each poll, or after a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum PauseEvery {
+    Poll,
+    Time(Length),
+}
+
+/// What becomes of fetched records of a paused partition.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum PausedData {
+    Discard,
+    Keep,
 }
 
 /// A part of a record.

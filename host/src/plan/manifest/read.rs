@@ -7,9 +7,9 @@ use std::marker::PhantomData;
 use serde::de::value::{I64Deserializer, StrDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, Unexpected, Visitor};
 
-use super::{Clients, FlowRate, From, Think, WarmUp};
+use super::{Clients, FlowRate, From, PauseEvery, Share, Think, WarmUp};
 use crate::plan::ReadFrom;
-use crate::plan::amount::{Rate, parse_count, parse_duration};
+use crate::plan::amount::{Length, Rate, parse_count, parse_duration};
 use crate::plan::kafka_names::{self, Scalar, Settings};
 
 /// A table whose keys are names, in the order of writing.
@@ -178,6 +178,34 @@ impl<'de> Deserialize<'de> for From {
             _ => None,
         };
         read.map(Self).ok_or_else(|| D::Error::invalid_value(unexpected(&value), &EXPECTED))
+    }
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const EXPECTED: &str = "a share from 0.0 to 0.9";
+        let value = Scalar::deserialize(deserializer)?;
+        let share = match value {
+            Scalar::Integer(0) => Some(0.0),
+            Scalar::Float(share) if (0.0..=0.9).contains(&share) => Some(share),
+            _ => None,
+        };
+        share.map(Self).ok_or_else(|| D::Error::invalid_value(unexpected(&value), &EXPECTED))
+    }
+}
+
+impl<'de> Deserialize<'de> for PauseEvery {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const EXPECTED: &str = "\"poll\" or a duration such as \"100ms\"";
+        let value = Scalar::deserialize(deserializer)?;
+        let read = match &value {
+            Scalar::Text(text) if text == "poll" => Some(Self::Poll),
+            Scalar::Text(text) => {
+                parse_duration(text).ok().filter(|length| !length.is_zero()).map(|length| Self::Time(Length(length)))
+            }
+            _ => None,
+        };
+        read.ok_or_else(|| D::Error::invalid_value(unexpected(&value), &EXPECTED))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a consume flow comes to: its topics, its group, and its workers.
 
 use super::listing::Listing;
-use super::{names, refuse};
+use super::{names, pause, refuse};
 use crate::plan::error::Error;
 use crate::plan::manifest::{AssignedBy, CommitWhen, FlowTable, Isolation, Kind, Part};
 use crate::plan::origin::Origin;
@@ -73,6 +73,12 @@ pub(super) fn resolve(
         CommitWhen::Batch => Commit::Batch,
         CommitWhen::Never => Commit::Never,
     });
+    let pause = pause::resolve(name, table, document, listing)?;
+    let mut assume = |given: bool, key: &str, value: &str, origin: Origin| {
+        if !given {
+            listing.assume(&path, key, value, origin);
+        }
+    };
     let handler = table.handler.unwrap_or(true);
     let deliver = deliver(name, table, document)?;
     assume(table.max_records.is_some(), "max-records", &MAX_RECORDS.to_string(), by_default());
@@ -94,6 +100,7 @@ pub(super) fn resolve(
         commit,
         handler,
         deliver,
+        pause,
         max_records: table.max_records.map_or(MAX_RECORDS, |count| count.0),
         max_bytes,
     })
@@ -162,6 +169,9 @@ pub(super) fn refuse_in_others(name: &str, kind: Kind, table: &FlowTable, docume
         (table.isolation.is_some(), "isolation"),
         (table.handler.is_some(), "handler"),
         (table.deliver.is_some(), "deliver"),
+        (table.pause.is_some(), "pause"),
+        (table.pause_every.is_some(), "pause-every"),
+        (table.paused_data.is_some(), "paused-data"),
         (table.max_records.is_some(), "max-records"),
         (table.max_bytes.is_some(), "max-bytes"),
     ];
@@ -239,6 +249,7 @@ mod tests {
             commit: Commit::Interval,
             handler: true,
             deliver: Deliver::ALL,
+            pause: None,
             max_records: 500,
             max_bytes: None,
         };

@@ -10,6 +10,7 @@ mod listing;
 mod names;
 mod order;
 mod pace;
+mod pause;
 mod ramp;
 mod session;
 mod topic;
