@@ -34,6 +34,7 @@ mod selftest;
 mod sessions;
 mod settings;
 mod stall;
+mod stamps;
 mod streams;
 mod topics;
 mod windows;

@@ -16,6 +16,7 @@ use super::client::Client;
 use super::deliver::{Delivery, Settled, Waiter};
 use super::errors::ENDING;
 use super::replies::{Entry, Line};
+use super::stamp::{STAMP_HEADER, Stamper};
 use crate::measure::Tag;
 
 /// librdkafka's "let the partitioner choose".
@@ -69,6 +70,8 @@ pub struct Lane {
     fields: Vec<rd::rd_kafka_vu_t>,
     /// By the topic's number: compacted, so that a record without a key would spoil its whole batch.
     needs_key: Vec<bool>,
+    /// Stamps each message.
+    stamper: Option<Stamper>,
     rejected: Vec<Rejected>,
     blocked: Duration,
 }
@@ -91,9 +94,15 @@ impl Lane {
             run: (0, 0),
             fields: Vec::new(),
             needs_key,
+            stamper: None,
             rejected: Vec::new(),
             blocked: Duration::ZERO,
         }
+    }
+
+    /// The same, stamping each message. Such a one is handed over alone, as messages with headers are.
+    pub fn stamping(self, stamper: Option<Stamper>) -> Self {
+        Lane { stamper, ..self }
     }
 
     /// The client behind it.
@@ -117,7 +126,7 @@ impl Lane {
             self.rejected.push(Rejected { tag, code: RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION as i32 });
             return;
         }
-        if !record.headers.is_empty() || record.timestamp >= 0 {
+        if !record.headers.is_empty() || record.timestamp >= 0 || self.stamper.is_some() {
             self.flush(stop);
             // SAFETY: as the caller says; the record is handed over before this returns.
             unsafe { self.send_alone(record, tag, stop) };
@@ -191,7 +200,7 @@ impl Lane {
         self.client.take_reports();
     }
 
-    /// A record with headers or a timestamp, which `rd_kafka_produce_batch` can't carry.
+    /// A record with headers, a stamp or a timestamp, which `rd_kafka_produce_batch` can't carry.
     ///
     /// # Safety
     /// As for `push`.
@@ -219,14 +228,18 @@ impl Lane {
         if record.timestamp >= 0 {
             field(t::RD_KAFKA_VTYPE_TIMESTAMP, U { i64_: record.timestamp });
         }
-        let headers = if record.headers.is_empty() {
+        let stamp = self.stamper.as_ref().map(|stamper| stamper.stamp(tag.time_us(), tag.is_warm_up()).bytes());
+        let headers = if record.headers.is_empty() && stamp.is_none() {
             std::ptr::null_mut()
         } else {
+            // a stamp that came with a record which this one answers is not this one's
+            let own = record.headers.iter().filter(|(name, _)| stamp.is_none() || *name != STAMP_HEADER).copied();
+            let stamp = stamp.as_ref().map(|stamp| (STAMP_HEADER, Some(&stamp[..])));
             // SAFETY: lengths are passed along, and librdkafka copies names and values.
             unsafe {
-                let headers = rd::rd_kafka_headers_new(record.headers.len());
-                for (name, value) in record.headers {
-                    let (value, size) = raw(*value);
+                let headers = rd::rd_kafka_headers_new(record.headers.len() + 1);
+                for (name, value) in own.chain(stamp) {
+                    let (value, size) = raw(value);
                     rd::rd_kafka_header_add(headers, name.as_ptr().cast(), name.len() as isize, value, size as isize);
                 }
                 headers

@@ -23,6 +23,7 @@ mod replies;
 mod reports;
 mod security;
 mod settings;
+mod stamp;
 mod token;
 mod wire;
 
@@ -48,5 +49,6 @@ pub use replies::{
 };
 pub use security::{BadCertificate, CertificateProblem, Security, SecurityError};
 pub use settings::{ClientSettings, SettingsError};
+pub use stamp::{STAMP_HEADER, STAMP_WIRE_BYTES, Stamp, Stamper};
 pub use token::{Keeper, MskIam, Refusal, Source, Token, TokenError};
 pub use wire::{Throttle, Wire, WireFigures};

@@ -70,8 +70,13 @@ impl ActiveFlow {
         self.workers.iter().all(JoinHandle::is_finished)
     }
 
+    /// Nothing that was handed over is on its way.
+    pub(super) fn is_heard(&self) -> bool {
+        self.clients.iter().all(|client| client.outstanding() == 0)
+    }
+
     /// Nothing is waiting, queued or on its way.
     pub(super) fn is_quiet(&self) -> bool {
-        self.later.is_finished() && self.clients.iter().all(|client| client.outstanding() == 0)
+        self.later.is_finished() && self.is_heard()
     }
 }

@@ -7,16 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use super::end_to_end::EndToEnd;
 use super::flow::FlowRun;
 use super::gate::Gate;
 use super::readers::{Claim, Readers};
+use super::shared::Shared;
 use super::stop::Ended;
 use super::worker::{Done, Next, Returned, Rounds, Worker};
 use super::worker_host::WorkerHost;
 use crate::guest::{Batch, Received, ReceivedHeader};
 use crate::kafka::{Arrived, ConsumeError, Consumer, Group, Partition};
 use crate::measure::{Measure, Tag};
-use crate::plan::{Consume, Deliver, format_duration};
+use crate::plan::{Consume, Deliver, EndToEnd as EndToEndOf, format_duration};
 
 /// How long a worker waits for records before it deals with its group's affairs, and asks whether it is to stop.
 const SLICE: Duration = Duration::from_millis(50);
@@ -50,6 +52,19 @@ pub(super) struct Reader {
     began: Option<Instant>,
     called: Option<Instant>,
     broken: bool,
+    /// What its figures count towards, by its number in the run.
+    operation: u32,
+    end_to_end: Option<EndToEnd>,
+}
+
+/// The flow; where it has several groups, its part of the flow.
+fn operation(readers: &Readers, worker: u32, consume: &Consume, shared: &Shared, flow: usize) -> u32 {
+    if consume.groups.len() == 1 {
+        return flow as u32;
+    }
+    let labels = vec![("group".to_owned(), readers.place(worker).0.name.clone())];
+    // an operation too many would be one of the guest's: there are no guests yet
+    shared.operations.open(flow, "read", labels).map_or(flow as u32, |handle| shared.operations.number(flow, handle))
 }
 
 impl Reader {
@@ -59,9 +74,15 @@ impl Reader {
         worker: u32,
         consumer: Consumer,
         consume: &Consume,
+        shared: &Shared,
+        flow: usize,
         memory_bytes: u64,
     ) -> Self {
+        let looks = consume.end_to_end != EndToEndOf::Off;
+        let of_any = consume.end_to_end == EndToEndOf::Any;
         Reader {
+            operation: operation(readers, worker, consume, shared, flow),
+            end_to_end: looks.then(|| EndToEnd::new(shared.run_id, shared.clock.clone(), of_any)),
             readers: readers.clone(),
             group: readers.place(worker).0.clone(),
             consumer: Some(consumer),
@@ -106,7 +127,7 @@ impl Reader {
         if self.handler {
             return Ok(self.make_batch(claim, at_ns, host));
         }
-        self.count(worker, claim, host)?;
+        self.count(worker, claim, at_ns, host)?;
         Ok(claim.count)
     }
 
@@ -115,7 +136,7 @@ impl Reader {
         if Arc::get_mut(&mut self.batch).is_none() {
             self.batch = Arc::default();
         }
-        let Reader { batch, consumer, behind, bytes, max_bytes, deliver, .. } = self;
+        let Reader { batch, consumer, behind, bytes, max_bytes, deliver, end_to_end, operation, .. } = self;
         let batch = Arc::get_mut(batch).expect("it was just made where another call had it");
         let consumer = consumer.as_mut().expect("it is there until the worker leaves");
         batch.clear();
@@ -128,6 +149,9 @@ impl Reader {
             let is_warm_up = at < claim.warm_up;
             host.tags.push(Tag::at(at_ns / 1_000, is_warm_up));
             *bytes += if is_warm_up { 0 } else { record.bytes() };
+            if let Some(end_to_end) = end_to_end {
+                end_to_end.look(&record, at_ns / 1_000, is_warm_up, host.now.operations.of(*operation));
+            }
             go_past(behind, &record);
         }
         let count = batch.records.len();
@@ -137,13 +161,17 @@ impl Reader {
     }
 
     /// Counts what is claimed: it is handled with that.
-    fn count(&mut self, worker: &Worker, claim: Claim, host: &mut WorkerHost) -> Result<(), ConsumeError> {
-        let Reader { consumer, behind, .. } = self;
+    fn count(&mut self, worker: &Worker, claim: Claim, at_ns: u64, host: &mut WorkerHost) -> Result<(), ConsumeError> {
+        let Reader { consumer, behind, end_to_end, operation, .. } = self;
         let consumer = consumer.as_mut().expect("it is there until the worker leaves");
         behind.clear();
         let mut bytes = 0;
         for (at, record) in consumer.held().take(claim.count).enumerate() {
-            bytes += if at < claim.warm_up { 0 } else { record.bytes() };
+            let is_warm_up = at < claim.warm_up;
+            bytes += if is_warm_up { 0 } else { record.bytes() };
+            if let Some(end_to_end) = end_to_end {
+                end_to_end.look(&record, at_ns / 1_000, is_warm_up, host.now.operations.of(*operation));
+            }
             go_past(behind, &record);
         }
         consumer.advance(claim.count);
@@ -284,9 +312,9 @@ impl Rounds for Reader {
         figures.bytes.fetch_add(self.bytes, Relaxed);
         let arrived_us = host.tags.first().map_or(0, |tag| tag.time_us());
         let took_us = worker.shared.clock.now_us().saturating_sub(arrived_us);
-        let of_flow = worker.flow.index as u32;
+        let operation = self.operation;
         host.record(|work| {
-            let one = work.operations.of(of_flow);
+            let one = work.operations.of(operation);
             if good > 0 {
                 one.good_n(Measure::Handle, took_us, good);
             }
@@ -316,6 +344,9 @@ impl Rounds for Reader {
         if let Some(began) = self.began {
             let lived_ns = began.elapsed().as_nanos() as u64;
             self.readers.figures(worker.identity.worker).lived_ns.store(lived_ns, Relaxed);
+        }
+        if let Some(end_to_end) = &self.end_to_end {
+            self.readers.add_end_to_end(&end_to_end.figures);
         }
         let Some(mut consumer) = self.consumer.take() else { return };
         consumer.close(if stop.is_over() { CLOSE_NOW } else { CLOSE });

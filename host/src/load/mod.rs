@@ -5,6 +5,7 @@ mod consume;
 mod counters;
 mod data;
 mod draws;
+mod end_to_end;
 mod flow;
 mod gate;
 mod later;
@@ -32,6 +33,7 @@ mod worker_host;
 
 pub use counters::{CheckFigures, CounterFigures};
 pub use data::DataFigures;
+pub use end_to_end::EndToEndFigures;
 pub use log::LogLine;
 pub use operations::Operation;
 pub use prefetch::Prefetch;

@@ -63,7 +63,8 @@ impl Order {
     fn begin_after_flows(&self, flows: &mut [ActiveFlow], now_ns: u64) {
         for at in 0..flows.len() {
             let Some(After::Flow(first)) = flows[at].waits_for else { continue };
-            if !flows[first].has_ended() {
+            // what reads after it finds all that it wrote
+            if !flows[first].has_ended() || !flows[first].is_heard() {
                 continue;
             }
             let begins_ns = now_ns + time_to_wake(flows[at].workers.len()).as_nanos() as u64;

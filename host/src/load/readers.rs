@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::end_to_end::EndToEndFigures;
 use super::flow::FlowRun;
 use crate::kafka::{Commits, Group, OffsetFigures, Partition, PauseFigures, Rebalances};
 
@@ -15,6 +16,8 @@ pub(super) struct Readers {
     taken: Mutex<Taken>,
     /// By worker.
     figures: Vec<Figures>,
+    /// What the readers that have ended found in stamps, where they look.
+    end_to_end: Mutex<Option<EndToEndFigures>>,
 }
 
 /// Records that were handed to the guest, or counted.
@@ -50,6 +53,8 @@ pub struct ReadersRecord {
     pub groups: Vec<GroupRecord>,
     /// By worker.
     pub workers: Vec<ReaderRecord>,
+    /// What stamps came to, where they are looked for.
+    pub end_to_end: Option<EndToEndFigures>,
 }
 
 /// One group's.
@@ -96,6 +101,7 @@ impl Readers {
             groups: groups.into_iter().map(Arc::new).collect(),
             workers,
             taken: Mutex::default(),
+            end_to_end: Mutex::default(),
             figures: (0..all).map(|_| Figures::default()).collect(),
         }
     }
@@ -103,6 +109,11 @@ impl Readers {
     /// The group of a worker, and which of its members it is.
     pub(super) fn place(&self, worker: u32) -> (&Arc<Group>, usize) {
         (&self.groups[(worker / self.workers) as usize], (worker % self.workers) as usize)
+    }
+
+    pub(super) fn add_end_to_end(&self, figures: &EndToEndFigures) {
+        let mut all = self.end_to_end.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get_or_insert_default().add(figures);
     }
 
     pub(super) fn figures(&self, worker: u32) -> &Figures {
@@ -160,6 +171,7 @@ impl Readers {
         ReadersRecord {
             groups: self.groups.iter().map(of_group).collect(),
             workers: members.zip(&self.figures).map(one).collect(),
+            end_to_end: *self.end_to_end.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
 }
@@ -168,7 +180,7 @@ impl Readers {
 mod tests {
     use super::*;
     use crate::kafka::GroupSetup;
-    use crate::plan::{Commit, Consume, Dealer, Deliver, End, FlowKind, ReadFrom, WarmUp};
+    use crate::plan::{Commit, Consume, Dealer, Deliver, End, EndToEnd, FlowKind, ReadFrom, WarmUp};
 
     fn group(name: &str) -> Group {
         Group::new(GroupSetup {
@@ -196,6 +208,7 @@ mod tests {
             handler: true,
             deliver: Deliver::ALL,
             pause: None,
+            end_to_end: EndToEnd::Off,
             max_records: 500,
             max_bytes: None,
         };

@@ -118,6 +118,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     let (samples, collector) = Collector::start(told(plan));
     let ids = Arc::new(Ids::new(running.run_id));
     let shared = Arc::new(Shared {
+        run_id: running.run_id,
         clock: clock.clone(),
         stop: Stop::default(),
         topics: plan.topics.clone(),

@@ -15,6 +15,7 @@ use crate::plan::Topic;
 
 /// One run's.
 pub(super) struct Shared {
+    pub(super) run_id: u64,
     pub(super) clock: RunClock,
     pub(super) stop: Stop,
     pub(super) topics: Vec<Topic>,

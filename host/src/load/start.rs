@@ -21,7 +21,8 @@ use super::worker::{Done, Rounds, Worker};
 use super::worker_host::WorkerHost;
 use crate::guest::{GuestError, GuestLimits, Identity, WORKER_STACK_BYTES};
 use crate::kafka::{
-    Client, ClientSettings, ClientSetup, Cluster, ConsumeError, Consumer, ConsumerSetup, Group, GroupSetup, Lane, Wire,
+    Client, ClientSettings, ClientSetup, Cluster, ConsumeError, Consumer, ConsumerSetup, Group, GroupSetup, Lane,
+    Stamper, Wire,
 };
 use crate::measure::Sample;
 use crate::plan::{Consume, FlowKind, WarmUp, for_consumers, for_producers};
@@ -103,7 +104,7 @@ pub(super) fn start_flow(
             wire: wire.clone(),
         })?);
     }
-    let lane = Lane::new(clients[0].clone(), needs_key(running.cluster));
+    let lane = Lane::new(clients[0].clone(), needs_key(running.cluster)).stamping(stamper(running, &flow, shared));
     let (later_sender, later) = later::start(shared.clone(), flow.clone(), lane, samples.clone());
     Ok(ActiveFlow {
         flow,
@@ -170,6 +171,12 @@ fn new_consumer(
     })
 }
 
+/// What stamps a flow's messages, if they are.
+fn stamper(running: &Running<'_>, flow: &FlowRun, shared: &Shared) -> Option<Stamper> {
+    let (clock, run_id) = (shared.clock.clone(), running.run_id);
+    running.plan.flows[flow.index].stamp.then(|| Stamper { clock, run_id, timed: flow.is_timed() })
+}
+
 fn needs_key(cluster: &Cluster) -> Vec<bool> {
     cluster.topics.iter().map(|topic| topic.is_compacted()).collect()
 }
@@ -218,10 +225,12 @@ pub(super) fn start_workers(
                     .map_err(|error| RunError::Consumer { flow: live.flow.name.clone(), error })?;
                 live.consumer_settings = consumer.settings();
                 let readers = live.flow.readers.as_ref().expect("a consume flow has them");
-                let reader = Reader::new(readers, number, consumer, consume, plan.limits.memory_bytes);
+                let reader =
+                    Reader::new(readers, number, consumer, consume, shared, live.flow.index, plan.limits.memory_bytes);
                 (Lane::new(client, needs_key), Box::new(reader))
             }
         };
+        let lane = lane.stamping(stamper(running, &live.flow, shared));
         let later = live.later_sender.clone().expect("it is dropped once all workers have one");
         let host = WorkerHost::new(
             shared.clone(),

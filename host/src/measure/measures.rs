@@ -22,6 +22,10 @@ pub enum Measure {
     Observed,
     /// Arrived to handled.
     Handle,
+    /// Sent to read.
+    EndToEnd,
+    /// Intended to read.
+    SinceIntended,
 }
 
 /// A measure's name and meaning.
@@ -36,7 +40,7 @@ pub struct MeasureInfo {
 }
 
 /// All measures, in the order in which they are shown. All are durations, kept in microseconds.
-pub const MEASURES: [MeasureInfo; 9] = [
+pub const MEASURES: [MeasureInfo; 11] = [
     MeasureInfo {
         measure: Measure::Enqueue,
         name: "enqueue",
@@ -81,6 +85,16 @@ pub const MEASURES: [MeasureInfo; 9] = [
         measure: Measure::Handle,
         name: "handle",
         meaning: "of a consume flow: the client handed a record to khost -> the guest's return from `handle` for the batch that it is in; other kinds have none",
+    },
+    MeasureInfo {
+        measure: Measure::EndToEnd,
+        name: "end-to-end",
+        meaning: "of a consume flow that reads stamps: the sender handed the message to its client -> the reader's client handed the record to khost",
+    },
+    MeasureInfo {
+        measure: Measure::SinceIntended,
+        name: "since-intended",
+        meaning: "of a consume flow that reads stamps: the message's intended time -> the reader's client handed the record to khost: the sender's wait + end-to-end; of an unpaced sender there is none",
     },
 ];
 

@@ -25,6 +25,8 @@ pub struct Consume {
     pub deliver: Deliver,
     /// Whether it pauses partitions.
     pub pause: Option<Pause>,
+    /// Whether it reads stamps, and whose.
+    pub end_to_end: EndToEnd,
     /// The most records of one call of the guest.
     pub max_records: u32,
     /// The most bytes of one call of the guest, unless one record is larger; absent: as many as an instance has room for.
@@ -36,6 +38,17 @@ impl Consume {
     pub fn all_workers(&self) -> u32 {
         self.workers * self.groups.len() as u32
     }
+}
+
+/// Which stamps a consumer reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndToEnd {
+    /// None.
+    Off,
+    /// Those of its own run.
+    Own,
+    /// Those of other runs, too.
+    Any,
 }
 
 /// How a consumer pauses partitions: some at any time, by turns.

@@ -28,7 +28,7 @@ pub use amount::{
 };
 pub use channel::{Channel, FailureSign, ReadId, WriteId};
 pub use connection::{Bytes, VARIABLES, setting_of_variable};
-pub use consume::{Commit, Consume, Dealer, Deliver, Pause, PauseEvery, PausedData, ReadFrom};
+pub use consume::{Commit, Consume, Dealer, Deliver, EndToEnd, Pause, PauseEvery, PausedData, ReadFrom};
 pub use error::Error;
 pub use java::{
     Line as JavaProperty, Malformed as MalformedProperties, parse as parse_java_properties, rows as java_names,
@@ -188,6 +188,8 @@ pub struct Flow {
     pub kind: FlowKind,
     /// Whether its figures are in the totals.
     pub measured: bool,
+    /// Whether each of its messages carries a stamp: when it was sent, and when it was meant to be.
+    pub stamp: bool,
     /// librdkafka's settings that hold for this flow's clients, over the plan's, by the same names.
     pub kafka: BTreeMap<String, String>,
     /// What it waits for; without, it begins with the run.

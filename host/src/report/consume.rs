@@ -34,6 +34,8 @@ pub struct ConsumeResult {
     pub records: Records,
     /// By worker, from 0.
     pub workers: Vec<ReaderResult>,
+    /// What the stamps of its records came to, where they are looked for.
+    pub end_to_end: Option<EndToEndResult>,
     /// What its fetches brought, warm-up and what was thrown away included.
     pub fetch: FetchResult,
     /// What came of pausing partitions, where it does.
@@ -42,6 +44,23 @@ pub struct ConsumeResult {
     pub prefetch: Option<PrefetchResult>,
     /// What its consumers really hold, secrets masked.
     pub client: ClientSettings,
+}
+
+/// What stamps came to; warm-up left out.
+#[derive(Debug, Serialize)]
+pub struct EndToEndResult {
+    /// Records that this run sent: sending and reading are on one monotonic clock.
+    pub own: u64,
+    /// Records that other runs sent: on wall clocks.
+    pub others: u64,
+    /// Records of other runs, where only the own ones are asked for.
+    pub left_out: u64,
+    /// Records without a stamp that can be read.
+    pub unstamped: u64,
+    /// Of `others`, those that would have come before they were sent: they are in no percentile.
+    pub negative: u64,
+    /// The smallest difference of `others`, in microseconds: where it is below 0, the clocks differ by that at least.
+    pub smallest_us: Option<i64>,
 }
 
 /// What fetches brought.
@@ -199,6 +218,14 @@ pub(super) fn result(plan: &Plan, flow: &Flow, done: &FlowRecord) -> Option<Cons
             mib_per_s: None,
         },
         workers: readers.workers.iter().enumerate().map(worker).collect(),
+        end_to_end: readers.end_to_end.map(|stamps| EndToEndResult {
+            own: stamps.own,
+            others: stamps.others,
+            left_out: stamps.left_out,
+            unstamped: stamps.unstamped,
+            negative: stamps.negative,
+            smallest_us: stamps.smallest_us,
+        }),
         fetch: FetchResult { responses: done.wire.fetches, bytes: done.wire.fetched_bytes },
         paused: consume.pause.map(|pause| paused::result(&pause, &readers.groups, done.wire.fetched_bytes)),
         prefetch: done.prefetch.map(|prefetch| PrefetchResult {
@@ -238,6 +265,15 @@ pub(super) fn warnings(flow: &FlowResult, embedded: bool) -> Vec<String> {
             idle.len(),
             plural(consume.workers.len() as u64, "worker"),
             idle.join(", ")
+        ));
+    }
+    if let Some(stamps) = consume.end_to_end.as_ref().filter(|stamps| stamps.negative > 0) {
+        warnings.push(format!(
+            "flow `{}`: {} came before they were sent by the sender's clock, by {} ms at most: the clocks differ, and end-to-end is as \
+             wrong",
+            flow.name,
+            plural(stamps.negative, "record"),
+            millis(stamps.smallest_us.unwrap_or(0).unsigned_abs() as f64)
         ));
     }
     for group in &consume.groups {
@@ -304,6 +340,9 @@ pub(super) fn text(out: &mut Page, flow: &FlowResult, consume: &ConsumeResult) {
     if let (Some(mb), Some(mib)) = (records.mb_per_s, records.mib_per_s) {
         out.line("read", &format!("{} MB/s ({} MiB/s) of keys and values", decimal(mb), decimal(mib)));
     }
+    if let Some(stamps) = &consume.end_to_end {
+        out.line("stamps", &stamps_text(stamps));
+    }
     if let Some(paused) = &consume.paused {
         paused::text(out, paused);
     }
@@ -321,6 +360,30 @@ pub(super) fn text(out: &mut Page, flow: &FlowResult, consume: &ConsumeResult) {
     if consume.workers.len() > MOST_WORKERS {
         out.line("", &format!("and {} more workers", consume.workers.len() - MOST_WORKERS));
     }
+}
+
+fn stamps_text(stamps: &EndToEndResult) -> String {
+    let mut text = format!("{} of this run", count(stamps.own));
+    if stamps.others > 0 {
+        let smallest =
+            stamps.smallest_us.map_or(String::new(), |us| format!(", the smallest {} ms", millis_signed(us)));
+        text += &format!(", {} of others on wall clocks{smallest}", count(stamps.others));
+    }
+    for (number, what) in [
+        (stamps.negative, "below 0 and in no percentile"),
+        (stamps.left_out, "of other runs left out"),
+        (stamps.unstamped, "without a stamp"),
+    ] {
+        if number > 0 {
+            text += &format!(", {} {what}", count(number));
+        }
+    }
+    text
+}
+
+fn millis_signed(us: i64) -> String {
+    let sign = if us < 0 { "-" } else { "" };
+    format!("{sign}{}", millis(us.unsigned_abs() as f64))
 }
 
 /// What is worth a line of a group; where there is only one, its records stand there already.

@@ -141,6 +141,8 @@ pub struct FlowResult {
     pub requests_with_warm_up: Option<Requests>,
     /// Its announced replies, likewise.
     pub expectations_with_warm_up: Option<Expectations>,
+    /// What each message's stamp takes on the wire beside the message, in bytes; none where they carry none. `bytes` are without.
+    pub stamp_bytes: Option<u64>,
     /// Acknowledged messages over the window.
     pub throughput: Option<Throughput>,
     /// Why messages failed.

@@ -9,7 +9,7 @@ use super::jobs;
 use super::numbers::plural;
 use super::requests;
 use super::window::{Span, arrivals};
-use crate::kafka::{Cluster, Code};
+use crate::kafka::{Cluster, Code, STAMP_WIRE_BYTES};
 use crate::load::{FlowRecord, Operation, Schedule};
 use crate::measure::{Distribution, FailureCount, MEASURES, Measure, OperationInterval, Refuser};
 use crate::plan::{After, Arrivals, Flow, FlowKind, Pace, Plan, Session, format_duration};
@@ -97,6 +97,7 @@ pub(super) fn flow_result(
         },
         requests_with_warm_up: requests::requests(&totals.all_requests),
         expectations_with_warm_up: requests::expectations(&totals.all_expectations),
+        stamp_bytes: flow.stamp.then_some(STAMP_WIRE_BYTES),
         throughput,
         failures: totals.failures.iter().map(failure).collect(),
         failed_iterations: texts(done.failed_texts),

@@ -18,7 +18,9 @@ mod window;
 
 pub use assemble::{Facts, assemble};
 pub use check::{check_failed_json, check_json, check_text};
-pub use consume::{CommitsResult, ConsumeResult, FetchResult, GroupResult, PrefetchResult, ReaderResult, Records};
+pub use consume::{
+    CommitsResult, ConsumeResult, EndToEndResult, FetchResult, GroupResult, PrefetchResult, ReaderResult, Records,
+};
 pub use document::*;
 pub use paused::PausedResult;
 pub use progress::Display;

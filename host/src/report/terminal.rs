@@ -157,6 +157,13 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
         );
         line(out, "throughput", &text);
     }
+    if let Some(bytes) = flow.stamp_bytes {
+        line(
+            out,
+            "",
+            &format!("each carries a stamp of {bytes} bytes beside: {} MB", decimal((bytes * m.sent) as f64 / 1e6)),
+        );
+    }
     let i = &flow.iterations;
     if let (Some(target), Some(achieved)) = (flow.target_rate, flow.achieved_rate) {
         let missed = if i.missed > 0 { format!(", {} due but never begun", count(i.missed)) } else { String::new() };

@@ -6,6 +6,8 @@ use std::marker::PhantomData;
 use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR;
 
+use crate::kafka::stamp::{STAMP_HEADER, Stamp};
+
 /// One record.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrived<'a> {
@@ -65,7 +67,24 @@ impl<'a> Arrived<'a> {
         unsafe { bytes(message.payload, message.len) }
     }
 
-    /// Shows its headers, in their order: names, and values that may be null.
+    /// Its stamp, if it has one that can be read.
+    pub fn stamp(&self) -> Option<Stamp> {
+        let mut headers = std::ptr::null_mut();
+        let (mut value, mut size) = (std::ptr::null(), 0);
+        // SAFETY: the message is live, and keeps what it answers; the name is NUL-terminated.
+        unsafe {
+            if rd::rd_kafka_message_headers(self.message, &mut headers) != RD_KAFKA_RESP_ERR_NO_ERROR {
+                return None;
+            }
+            let code = rd::rd_kafka_header_get_last(headers, c"khost".as_ptr(), &mut value, &mut size);
+            if code != RD_KAFKA_RESP_ERR_NO_ERROR {
+                return None;
+            }
+            Stamp::read(bytes(value, size)?)
+        }
+    }
+
+    /// Shows its headers, a stamp left out, in their order: names, and values that may be null.
     pub fn each_header(&self, mut show: impl FnMut(&'a [u8], Option<&'a [u8]>)) {
         let mut headers = std::ptr::null_mut();
         // SAFETY: the message is live, and keeps what it answers.
@@ -81,7 +100,10 @@ impl<'a> Arrived<'a> {
                 return;
             }
             // SAFETY: a name is NUL-terminated; both lie there as long as the message does.
-            unsafe { show(CStr::from_ptr(name).to_bytes(), bytes(value, size)) };
+            let (name, value) = unsafe { (CStr::from_ptr(name).to_bytes(), bytes(value, size)) };
+            if name != STAMP_HEADER || value.and_then(Stamp::read).is_none() {
+                show(name, value);
+            }
         }
     }
 }

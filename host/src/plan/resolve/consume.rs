@@ -7,7 +7,7 @@ use crate::plan::manifest::{AssignedBy, CommitWhen, FlowTable, Isolation, Kind, 
 use crate::plan::origin::Origin;
 use crate::plan::tree::Node;
 use crate::plan::written::quoted;
-use crate::plan::{Commit, Consume, Dealer, Deliver, ReadFrom, Topic};
+use crate::plan::{Commit, Consume, Dealer, Deliver, EndToEnd, Flow, FlowKind, ReadFrom, Topic};
 
 const MAX_RECORDS: u32 = 500;
 /// Of a flow.
@@ -101,9 +101,28 @@ pub(super) fn resolve(
         handler,
         deliver,
         pause,
+        end_to_end: match table.end_to_end {
+            Some(true) => EndToEnd::Any,
+            Some(false) | None => EndToEnd::Off,
+        },
         max_records: table.max_records.map_or(MAX_RECORDS, |count| count.0),
         max_bytes,
     })
+}
+
+/// Where a flow stamps what it sends, those that read look for that, unless they say otherwise.
+pub(super) fn look_for_stamps(flows: &mut [Flow], tables: &[(String, FlowTable)]) {
+    if !flows.iter().any(|flow| flow.stamp) {
+        return;
+    }
+    let says = |name: &str| tables.iter().any(|(of, table)| of == name && table.end_to_end.is_some());
+    for flow in flows {
+        if let FlowKind::Consume(consume) = &mut flow.kind
+            && !says(&flow.name)
+        {
+            consume.end_to_end = EndToEnd::Own;
+        }
+    }
 }
 
 /// What of a record the scenario gets: all of it, unless it is said.
@@ -169,6 +188,7 @@ pub(super) fn refuse_in_others(name: &str, kind: Kind, table: &FlowTable, docume
         (table.isolation.is_some(), "isolation"),
         (table.handler.is_some(), "handler"),
         (table.deliver.is_some(), "deliver"),
+        (table.end_to_end.is_some(), "end-to-end"),
         (table.pause.is_some(), "pause"),
         (table.pause_every.is_some(), "pause-every"),
         (table.paused_data.is_some(), "paused-data"),
@@ -250,6 +270,7 @@ mod tests {
             handler: true,
             deliver: Deliver::ALL,
             pause: None,
+            end_to_end: EndToEnd::Off,
             max_records: 500,
             max_bytes: None,
         };
@@ -288,6 +309,18 @@ mod tests {
             assert_eq!(consume(&plan).from, from, "{written}");
         }
         assert_eq!(ReadFrom::Time(1_796_112_000_000).text(), "2026-12-01T08:00:00.000Z");
+    }
+
+    #[test]
+    fn stamps_of_the_run_are_read_unless_it_is_said_otherwise() {
+        let of = |app: &str, stamp: &str| {
+            let plan = plan(&format!("{}{WRITES}stamp = {stamp}\n", flow(&format!("topics = [\"in\"]\n{app}"))));
+            (consume(&plan).end_to_end, plan.flows[1].stamp)
+        };
+        assert_eq!(of("", "false"), (EndToEnd::Off, false));
+        assert_eq!(of("", "true"), (EndToEnd::Own, true));
+        assert_eq!(of("end-to-end = false", "true"), (EndToEnd::Off, true));
+        assert_eq!(of("end-to-end = true", "false"), (EndToEnd::Any, false));
     }
 
     #[test]

@@ -65,6 +65,7 @@ pub(super) fn resolve(
             name: name.clone(),
             kind,
             measured: table.measured.unwrap_or(true),
+            stamp: table.stamp.unwrap_or(false),
             kafka,
             after: None,
             ends_run,
@@ -83,6 +84,7 @@ pub(super) fn resolve(
             None => error.with_hint("[flows.NAME] with kind = \"stream\""),
         });
     }
+    consume::look_for_stamps(&mut flows, &manifest.flows.0);
     order::resolve(&manifest.flows, &mut flows, document)?;
     Ok(flows)
 }
