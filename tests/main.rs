@@ -16,6 +16,7 @@ mod growth;
 mod guests;
 mod input;
 mod jobs;
+mod lag;
 mod laws;
 mod order;
 mod partitioner;

@@ -89,7 +89,16 @@ fn reached(arguments: &Arguments, plan: &Plan, topics: &[Topic]) -> Result<(Reac
     let settings = cluster::settings_by_flow(plan);
     let mut groups = plan.groups();
     groups.extend(arguments.group.iter().filter(|group| !plan.groups().contains(group)).cloned());
-    let checks = Checks { reach: &reach, settings: &settings, topics, groups: &groups, create: false, embedded: false };
+    let watched: Vec<String> = plan.watched_groups().into_iter().filter(|group| !groups.contains(group)).collect();
+    let checks = Checks {
+        reach: &reach,
+        settings: &settings,
+        topics,
+        groups: &groups,
+        watched: &watched,
+        create: false,
+        embedded: false,
+    };
     let cluster = preflight(&checks)?;
     Ok((reach, cluster))
 }

@@ -126,6 +126,7 @@ fn reached(arguments: &Arguments, plan: &Plan) -> Result<(Way, Cluster), Failure
         settings: &settings,
         topics: &plan.topics,
         groups: &plan.groups(),
+        watched: &plan.watched_groups(),
         create: true,
         embedded: way.embedded.is_some(),
     })?;

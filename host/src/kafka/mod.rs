@@ -15,6 +15,7 @@ mod deliver;
 mod embedded;
 mod errors;
 mod handle;
+mod lag;
 mod lane;
 mod partitions;
 mod preflight;
@@ -38,6 +39,7 @@ pub use deliver::{Acknowledgement, Delivery, Settled};
 pub use embedded::Embedded;
 pub use errors::{Code, ENDING, NO_ANSWER};
 pub use handle::ClientError;
+pub use lag::{LagError, LagRecord, LagSetup, LagWatch, Watched};
 pub use lane::{Lane, Record, Rejected, Value};
 pub use preflight::{
     Access, Broker, Checks, Clock, Cluster, Lack, Operation, PreflightError, Resource, TopicFacts, preflight,

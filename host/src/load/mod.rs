@@ -8,6 +8,7 @@ mod draws;
 mod end_to_end;
 mod flow;
 mod gate;
+mod lag;
 mod later;
 mod log;
 mod operations;

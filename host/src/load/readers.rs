@@ -106,6 +106,11 @@ impl Readers {
         }
     }
 
+    /// Its groups.
+    pub(super) fn groups(&self) -> &[Arc<Group>] {
+        &self.groups
+    }
+
     /// The group of a worker, and which of its members it is.
     pub(super) fn place(&self, worker: u32) -> (&Arc<Group>, usize) {
         (&self.groups[(worker / self.workers) as usize], (worker % self.workers) as usize)

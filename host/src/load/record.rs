@@ -8,7 +8,7 @@ use super::operations::Operation;
 use super::prefetch::Prefetch;
 use super::readers::ReadersRecord;
 use super::stop::Ended;
-use crate::kafka::{ClientSettings, ReplyCounts, WireFigures};
+use crate::kafka::{ClientSettings, LagRecord, ReplyCounts, WireFigures};
 use crate::measure::FlowTotals;
 
 /// What came of a run.
@@ -25,6 +25,8 @@ pub struct RunRecord {
     pub data: Vec<DataFigures>,
     /// What was read, by channel, in the plan's order.
     pub channels: Vec<ReplyCounts>,
+    /// The lag of groups: those of the consume flows, then those that the plan names, in the plan's order.
+    pub lag: Vec<LagRecord>,
     /// Why it ended before its plan was done, drain included.
     pub ended: Option<Ended>,
     /// When the load ended, in nanoseconds since its start, if that was before its plan was done.

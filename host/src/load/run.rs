@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::active::time_to_wake;
 use super::counters::Registry;
 use super::data::Data;
+use super::lag;
 use super::log::Log;
 use super::operations::Operations;
 use super::order::Order;
@@ -23,7 +24,7 @@ use super::watch::{Observer, Watch};
 use super::worker_host::WorkerHost;
 use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError};
-use crate::kafka::{Client, ClientError, Cluster, ConsumeError, Ids, Reach, ReadersError};
+use crate::kafka::{Client, ClientError, Cluster, ConsumeError, Ids, LagError, Reach, ReadersError};
 use crate::measure::{Busy, Collector, FlowTotals, Room, RunClock, process_cpu_ns};
 use crate::plan::{Flow, FlowKind, Plan};
 
@@ -78,6 +79,9 @@ pub enum RunError {
     /// Replies can't be read.
     #[error(transparent)]
     Readers(#[from] ReadersError),
+    /// The lag of groups can't be told.
+    #[error(transparent)]
+    Lag(#[from] LagError),
     /// The system has no more threads.
     #[error("a thread can't be started: {0}")]
     Thread(#[from] std::io::Error),
@@ -90,15 +94,15 @@ impl RunError {
             RunError::Setup { .. } => {
                 Some("mend the scenario, or the parameter or topic that it asks for; --dry-run shows what it gets")
             }
-            RunError::Client(_) | RunError::Consumer { error: ConsumeError::Client(_), .. } => {
-                Some("correct the setting in [kafka], [flows.NAME.kafka] or -X")
-            }
+            RunError::Client(_)
+            | RunError::Consumer { error: ConsumeError::Client(_), .. }
+            | RunError::Lag(LagError::Client(_)) => Some("correct the setting in [kafka], [flows.NAME.kafka] or -X"),
             RunError::Consumer { error: ConsumeError::Group { .. }, .. } => Some(
                 "a group waits for members that went away without a word, for up to session.timeout.ms (45 s) or max.poll.interval.ms: try again then, or set flows.NAME.group to another name",
             ),
             RunError::Consumer { .. } => Some("khost check says whether the topics are fit to be read"),
             RunError::Readers(error) => Some(error.hint()),
-            RunError::Thread(_) => {
+            RunError::Thread(_) | RunError::Lag(LagError::Thread(_)) => {
                 Some("lower threads or users, or raise the limit of processes and threads (ulimit -u)")
             }
             RunError::Worker => Some("this is a bug in khost: its message is above"),
@@ -147,6 +151,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     }
     drop(ready);
     drop(samples);
+    let lag = lag::start(running, &flows, &clock)?;
     let workers = flows.iter().map(|live| live.workers.len()).sum();
     if let Err(error) = await_readiness(&readiness, workers, running, observer, &log_lines) {
         leave_groups(&mut flows, &shared.stop);
@@ -157,6 +162,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     let cpu = process_cpu_ns();
     let began = Instant::now() + time_to_wake(workers);
     clock.start(began);
+    lag.iter().for_each(|watch| watch.begin(began));
     let order = Order::start(&mut flows, plan.run.warm_up, began);
     for live in &mut flows {
         live.later_sender = None;
@@ -184,6 +190,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     let drain = began.elapsed() - load;
     let throttled_s = Busy::now().throttled_since(&busy);
 
+    let lag = lag.map_or_else(Vec::new, |watch| watch.finish(lag::last_takes(&shared.stop)));
     readers.close();
     let mut records = Vec::new();
     for live in flows {
@@ -242,6 +249,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         overruns: shared.traps.overruns.load(Relaxed),
         trap_texts: shared.traps.texts.list(),
         log_lines_dropped: shared.log.dropped(),
+        lag,
         complaints: running.reach.complaints().into_iter().collect(),
     })
 }

@@ -134,7 +134,7 @@ fn client_settings(running: &Running<'_>, index: usize, is_its: fn(&str) -> bool
     settings
 }
 
-fn partitions(cluster: &Cluster) -> Vec<u32> {
+pub(super) fn partitions(cluster: &Cluster) -> Vec<u32> {
     cluster.topics.iter().map(|topic| topic.partitions).collect()
 }
 

@@ -9,6 +9,7 @@ mod collector;
 mod histogram;
 mod interval;
 mod jobs;
+mod lag;
 mod machine;
 mod measures;
 mod room;
@@ -23,6 +24,7 @@ pub use interval::{
     ByOperation, DeliveryInterval, FailureCount, Failures, OperationInterval, Refuser, Sample, WorkInterval,
 };
 pub use jobs::{JobRun, JobRuns, Others};
+pub use lag::{LagPoint, LagSeries, trend};
 pub use machine::{Busy, Machine};
 pub use measures::{MEASURES, Measure, MeasureInfo};
 pub use room::{Limit, Room};

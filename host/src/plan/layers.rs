@@ -174,7 +174,9 @@ fn check_layer(document: &Node, layer: &Node) -> Result<(), Error> {
             .under("scenario")
             .at(&scenario.origin));
     }
-    for (table, what) in [("flows", "flow"), ("topics", "topic"), ("data", "data set"), ("channels", "channel")] {
+    for (table, what) in
+        [("flows", "flow"), ("topics", "topic"), ("data", "data set"), ("channels", "channel"), ("lag", "lag")]
+    {
         for entry in layer.entries(&[table]) {
             if document.find(&[table, &entry.key]).is_none() {
                 let known = document.entries(&[table]).iter().map(|entry| entry.key.as_str());

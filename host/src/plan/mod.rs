@@ -62,6 +62,8 @@ pub struct Plan {
     pub data: Vec<DataSet>,
     /// The ways that replies come back, in the manifest's order.
     pub channels: Vec<Channel>,
+    /// The application's groups whose lag is told, in the manifest's order.
+    pub lag: Vec<Lag>,
     /// The enabled flows, in the manifest's order.
     pub flows: Vec<Flow>,
     /// Its phases.
@@ -177,6 +179,19 @@ impl Order {
     pub fn name(self) -> &'static str {
         ["sequential", "random", "unique"][self as usize]
     }
+}
+
+/// A consumer group of the application, whose lag is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lag {
+    /// Its name in the manifest.
+    pub name: String,
+    /// The group.
+    pub group: String,
+    /// The topics that it reads, by their number in the plan.
+    pub topics: Vec<usize>,
+    /// It sees nothing of transactions that are open or aborted.
+    pub read_committed: bool,
 }
 
 /// One kind of traffic.
@@ -401,6 +416,18 @@ impl Plan {
         }
         groups.sort();
         groups.dedup();
+        groups
+    }
+
+    /// The application's groups whose lag is told, each once, those of its own flows left out.
+    pub fn watched_groups(&self) -> Vec<String> {
+        let own = self.groups();
+        let mut groups: Vec<String> = Vec::new();
+        for lag in self.lag.iter().filter(|lag| !own.contains(&lag.group)) {
+            if !groups.contains(&lag.group) {
+                groups.push(lag.group.clone());
+            }
+        }
         groups
     }
 }

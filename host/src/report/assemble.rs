@@ -7,6 +7,7 @@ use super::consume;
 use super::data;
 use super::document::*;
 use super::flow::{flow_result, flow_warnings};
+use super::lag;
 use super::limited_by::{Signs, limited_by};
 use super::requests;
 use crate::kafka::Cluster;
@@ -65,6 +66,8 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         warnings.extend(consume::warnings(flow, facts.embedded));
         warnings.extend(requests::warnings(flow));
     }
+    let lag = lag::results(plan, &flows, record.lag);
+    warnings.extend(lag.iter().flat_map(lag::warnings));
     let channels = requests::channels(plan, &record.channels);
     warnings.extend(requests::silent(&channels, &flows));
     let data = data::results(plan, &record.data);
@@ -112,6 +115,7 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         counters: record.counters,
         checks: record.checks,
         data,
+        lag,
         channels,
         honesty,
         settings: plan.settings.iter().map(setting_line).collect(),

@@ -54,6 +54,9 @@ pub fn check_text(cluster: &Cluster, bootstrap: &str, width: Option<usize>) -> S
     for group in &cluster.groups {
         page.line("group", &format!("{group}: read allowed"));
     }
+    for group in &cluster.watched_groups {
+        page.line("group", &format!("{group}: describe allowed, so its lag can be told"));
+    }
     match &cluster.clock {
         Some(clock) => {
             let side = if clock.ahead_ms > 0.0 { "ahead" } else { "behind" };

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::consume::ConsumeResult;
+use super::lag::LagResult;
 use super::requests::{ChannelResult, Expectations, Requests};
 use crate::kafka::{ClientSettings, Cluster};
 use crate::load::{CheckFigures, CounterFigures};
@@ -48,6 +49,8 @@ pub struct RunResult {
     pub data: Vec<DataResult>,
     /// The channels, in the manifest's order.
     pub channels: Vec<ChannelResult>,
+    /// The lag of consumer groups: those of consume flows, then those that the manifest names.
+    pub lag: Vec<LagResult>,
     /// What the figures rest on.
     pub honesty: Honesty,
     /// Every setting with its value and where it came from.

@@ -8,6 +8,7 @@ mod document;
 mod explain;
 mod flow;
 mod jobs;
+mod lag;
 mod limited_by;
 mod numbers;
 mod paused;
@@ -22,6 +23,7 @@ pub use consume::{
     CommitsResult, ConsumeResult, EndToEndResult, FetchResult, GroupResult, PrefetchResult, ReaderResult, Records,
 };
 pub use document::*;
+pub use lag::{LagPartition, LagResult};
 pub use paused::PausedResult;
 pub use progress::Display;
 pub use requests::{ChannelResult, Expectations, Requests};

@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table};
 
 use super::document::{FlowResult, OperationResult, RunResult};
 use super::numbers::{count, decimal, millis, percent, plural};
-use super::{consume, data, jobs, requests};
+use super::{consume, data, jobs, lag, requests};
 use crate::measure::{Distribution, MEASURES, Measure};
 
 /// Partitions of a topic whose counts are all shown.
@@ -364,6 +364,9 @@ fn scenario_figures(out: &mut Page, result: &RunResult) {
         line(out, "check", &text);
     }
     requests::lines(result).iter().for_each(|text| line(out, "replies", text));
+    for group in &result.lag {
+        line(out, "lag", &lag::line(group));
+    }
     for set in &result.data {
         line(out, "data", &data::line(set));
     }

@@ -363,6 +363,14 @@ impl Group {
         self.places().next.get(&partition).copied()
     }
 
+    /// How far this process is in the partitions that it has, or had until it leaves: behind the last record that was handed over.
+    pub fn positions(&self) -> Vec<(Partition, i64)> {
+        let members = self.members();
+        let next = &self.places().next;
+        let ours = members.all.iter().flat_map(|member| member.assigned.as_ref().unwrap_or(&member.last));
+        ours.filter_map(|partition| Some((*partition, *next.get(partition)?))).collect()
+    }
+
     /// Whether it matters what the group has committed for a partition.
     pub(super) fn asks_for_committed(&self, partition: Partition) -> bool {
         self.has_begun() || (self.from == ReadFrom::Committed && self.next(partition).is_none())
@@ -454,6 +462,18 @@ mod tests {
         assert_eq!(group.start((1, 1), Some(8)), Start::At(8));
         assert_eq!(group.start((1, 1), None), Start::Reset);
         assert_eq!(group.start((1, 4), None), Start::First, "a partition that was added");
+    }
+
+    #[test]
+    fn positions_are_those_of_partitions_that_it_has() {
+        let group = group(ReadFrom::Latest);
+        group.assign(0, Some(vec![(1, 0), (1, 1)]));
+        (0..4).for_each(|partition| group.set_next((1, partition), 10));
+        assert_eq!(group.positions(), [((1, 0), 10), ((1, 1), 10)]);
+        group.assign(0, None);
+        assert_eq!(group.positions().len(), 2, "it may get them back");
+        group.assign(0, Some(Vec::new()));
+        assert_eq!(group.positions(), [], "they are somebody else's");
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::ffi::{CStr, CString};
 use rdkafka_sys::bindings as rd;
 
 /// A list of our own.
-pub(super) struct List(*mut rd::rd_kafka_topic_partition_list_t);
+pub(in crate::kafka) struct List(*mut rd::rd_kafka_topic_partition_list_t);
 
 impl List {
     /// An empty one with room for so many.
-    pub(super) fn new(room: usize) -> Self {
+    pub(in crate::kafka) fn new(room: usize) -> Self {
         // SAFETY: it has no preconditions.
         List(unsafe { rd::rd_kafka_topic_partition_list_new(room as i32) })
     }
@@ -18,7 +18,7 @@ impl List {
     ///
     /// # Safety
     /// `list` is null, which stands for an empty one, or live.
-    pub(super) unsafe fn copy(list: *const rd::rd_kafka_topic_partition_list_t) -> Self {
+    pub(in crate::kafka) unsafe fn copy(list: *const rd::rd_kafka_topic_partition_list_t) -> Self {
         if list.is_null() {
             return List::new(0);
         }
@@ -26,26 +26,26 @@ impl List {
         List(unsafe { rd::rd_kafka_topic_partition_list_copy(list) })
     }
 
-    pub(super) fn add(&mut self, topic: &CString, partition: i32, offset: i64) {
+    pub(in crate::kafka) fn add(&mut self, topic: &CString, partition: i32, offset: i64) {
         // SAFETY: the list is live, the name NUL-terminated and copied; what is answered is the new element.
         unsafe { (*rd::rd_kafka_topic_partition_list_add(self.0, topic.as_ptr(), partition)).offset = offset };
     }
 
-    pub(super) fn set_offset(&mut self, at: usize, offset: i64) {
+    pub(in crate::kafka) fn set_offset(&mut self, at: usize, offset: i64) {
         self.elements()[at].offset = offset;
     }
 
-    pub(super) fn raw(&self) -> *mut rd::rd_kafka_topic_partition_list_t {
+    pub(in crate::kafka) fn raw(&self) -> *mut rd::rd_kafka_topic_partition_list_t {
         self.0
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &rd::rd_kafka_topic_partition_t> {
+    pub(in crate::kafka) fn iter(&self) -> impl Iterator<Item = &rd::rd_kafka_topic_partition_t> {
         // SAFETY: the list is live, and has so many elements.
         unsafe { elements(self.0) }.iter()
     }
 
     /// Names and numbers.
-    pub(super) fn names(&self) -> impl Iterator<Item = (&CStr, i32)> {
+    pub(in crate::kafka) fn names(&self) -> impl Iterator<Item = (&CStr, i32)> {
         // SAFETY: names of a live list are NUL-terminated.
         self.iter().map(|one| (unsafe { CStr::from_ptr(one.topic) }, one.partition))
     }

@@ -37,7 +37,7 @@ pub use error::ConsumeError;
 use error::is_passing;
 use event::{Event, Queue};
 pub use group::{Commits, Group, GroupSetup, OffsetFigures, Partition, Rebalances};
-use list::List;
+pub(super) use list::List;
 pub use pause::PauseFigures;
 use pause::{Pausing, STATISTICS_MS};
 

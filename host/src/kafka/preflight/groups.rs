@@ -1,4 +1,5 @@
-//! The consumer groups that will be joined: their coordinators answer, and the principal may read with them.
+//! The consumer groups that will be joined, and those whose lag is told: their coordinators answer, and the principal may read
+//! with the first, and describe the others.
 
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,18 @@ const GROUP_DENIED: i16 = ResponseError::GroupAuthorizationFailed.code();
 
 /// What is lacking to read with a group; nothing at all where the broker does not tell.
 pub(super) fn lacks(brokers: &mut Brokers, group: &str) -> Result<Option<Vec<Operation>>, PreflightError> {
+    let Some(bits) = rights(brokers, group)? else { return Ok(Some(vec![Operation::Describe, Operation::Read])) };
+    let told = Operation::Read.is_in(bits);
+    Ok(told.map(|allowed| if allowed { Vec::new() } else { vec![Operation::Read] }))
+}
+
+/// Whether the group may be described, and so asked what it has committed.
+pub(super) fn is_described(brokers: &mut Brokers, group: &str) -> Result<bool, PreflightError> {
+    Ok(rights(brokers, group)?.is_some())
+}
+
+/// The rights to a group, as the broker's bits; none where it may not even be described.
+fn rights(brokers: &mut Brokers, group: &str) -> Result<Option<i32>, PreflightError> {
     let until = Instant::now() + COORDINATOR;
     loop {
         let (code, coordinator) = find(brokers, group)?;
@@ -35,15 +48,14 @@ pub(super) fn lacks(brokers: &mut Brokers, group: &str) -> Result<Option<Vec<Ope
             (NONE, Some(id)) => {
                 let (code, bits) = describe(brokers, id, group)?;
                 if code == NONE {
-                    let told = Operation::Read.is_in(bits);
-                    return Ok(told.map(|allowed| if allowed { Vec::new() } else { vec![Operation::Read] }));
+                    return Ok(Some(bits));
                 }
                 code
             }
             (code, _) => code,
         };
         match code {
-            GROUP_DENIED => return Ok(Some(vec![Operation::Describe, Operation::Read])),
+            GROUP_DENIED => return Ok(None),
             LOADING | NO_COORDINATOR_YET | NOT_COORDINATOR if Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(50));
             }

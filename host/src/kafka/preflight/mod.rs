@@ -33,6 +33,8 @@ pub struct Checks<'a> {
     pub topics: &'a [Topic],
     /// The consumer groups that will be joined.
     pub groups: &'a [String],
+    /// Other groups, of which is asked what they have committed.
+    pub watched: &'a [String],
     /// Topics that are missing are created; else that is only tried.
     pub create: bool,
     /// The broker is khost's own: it has no rights to tell.
@@ -56,6 +58,9 @@ pub struct Cluster {
     /// The groups that may be joined.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
+    /// The groups whose lag may be told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub watched_groups: Vec<String>,
     /// What a person should know before the run.
     #[serde(skip)]
     pub warnings: Vec<String>,
@@ -144,6 +149,16 @@ pub fn preflight(checks: &Checks<'_>) -> Result<Cluster, PreflightError> {
             None => {}
         }
     }
+    let mut watched = Vec::new();
+    for group in checks.watched.iter().filter(|_| !checks.embedded) {
+        match groups::is_described(&mut brokers, group)? {
+            true => watched.push(group.clone()),
+            false => {
+                let operations = vec![Operation::Describe];
+                lacks.push(Lack { resource: Resource::Group(group.clone()), operations });
+            }
+        }
+    }
     if !lacks.is_empty() {
         let broker = brokers.any().1.address().to_string();
         return Err(PreflightError::Denied { principal: brokers.principal.clone(), lacks, broker });
@@ -180,6 +195,7 @@ pub fn preflight(checks: &Checks<'_>) -> Result<Cluster, PreflightError> {
         clock,
         topics: facts,
         groups,
+        watched_groups: watched,
         warnings,
     })
 }

@@ -27,6 +27,7 @@ pub(super) struct Manifest {
     pub(super) topics: Named<TopicTable>,
     pub(super) data: Named<DataTable>,
     pub(super) channels: Named<ChannelTable>,
+    pub(super) lag: Named<LagTable>,
     pub(super) flows: Named<FlowTable>,
     pub(super) run: RunTable,
     pub(super) limits: LimitsTable,
@@ -129,6 +130,23 @@ pub(super) struct ChannelTable {
     pub(super) keep: Option<Whole<0, 1_000>>,
 }
 
+/// A consumer group of the application, and what it reads.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
+pub(super) struct LagTable {
+    pub(super) group: Option<String>,
+    pub(super) topics: Option<Vec<String>>,
+    pub(super) isolation: Option<Isolation>,
+}
+
+/// What a group gets to see of transactions, as Kafka names it.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Isolation {
+    ReadCommitted,
+    ReadUncommitted,
+}
+
 /// A flow.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case", expecting = "a table")]
@@ -208,14 +226,6 @@ pub(super) enum CommitWhen {
     Interval,
     Batch,
     Never,
-}
-
-/// Whether a consumer gets what was not committed by transactions, by Kafka's names.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Isolation {
-    ReadCommitted,
-    ReadUncommitted,
 }
 
 /// A share of a consumer's partitions.

@@ -58,6 +58,7 @@ fn the_page_has_every_key_and_no_other() {
         ("`[topics.NAME]`", keys_of::<TopicTable>()),
         ("`[data.NAME]`", keys_of::<DataTable>()),
         ("`[channels.NAME]`", keys_of::<ChannelTable>()),
+        ("`[lag.NAME]`", keys_of::<LagTable>()),
         ("`[flows.NAME]`", keys_of::<FlowTable>()),
         ("`stages`", keys_of::<StageTable>()),
         ("`[run]`", keys_of::<RunTable>()),

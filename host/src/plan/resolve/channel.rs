@@ -121,7 +121,8 @@ fn numbers(table: &ChannelTable, topics: &[Topic]) -> Result<Vec<usize>, Error> 
     Ok(numbers)
 }
 
-fn of_name(name: &str, topics: &[Topic]) -> Result<Vec<usize>, Error> {
+/// The numbers of a topic of the manifest, all instances of a repeated one.
+pub(super) fn of_name(name: &str, topics: &[Topic]) -> Result<Vec<usize>, Error> {
     let of_name: Vec<usize> =
         topics.iter().enumerate().filter(|(_, topic)| topic.key == name).map(|(number, _)| number).collect();
     if of_name.is_empty() {

@@ -34,7 +34,7 @@ impl Listing {
         self.table(&["scenario"], document, &mut settings);
         settings.extend(values.iter().map(parameter));
         self.table(&["kafka"], document, &mut settings);
-        for tables in ["topics", "data", "channels", "flows"] {
+        for tables in ["topics", "data", "channels", "lag", "flows"] {
             for entry in document.entries(&[tables]) {
                 self.table(&[tables, &entry.key], document, &mut settings);
             }

@@ -6,6 +6,7 @@ mod data;
 mod end;
 mod flow;
 mod kafka;
+mod lag;
 mod listing;
 mod names;
 mod order;
@@ -90,6 +91,7 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
     let topics = topic::resolve(&manifest.topics, &prefix, &document, &mut listing)?;
     let data = data::resolve(&manifest.data, &document, &mut listing)?;
     let channels = channel::resolve(&manifest.channels, &topics, &document, &mut listing)?;
+    let lag = lag::resolve(&manifest.lag, &topics, &document, &mut listing)?;
     let run = run(&manifest.run, &document, &mut listing)?;
     let flows = flow::resolve(
         &manifest,
@@ -110,6 +112,7 @@ pub fn resolve(sources: &Sources) -> Result<Plan, Error> {
         topics,
         data,
         channels,
+        lag,
         flows,
         run,
         limits,
