@@ -51,38 +51,48 @@ pub struct LagPartition {
 pub(super) fn results(plan: &Plan, flows: &[FlowResult], records: Vec<LagRecord>) -> Vec<LagResult> {
     let own = plan.flows.iter().flat_map(|flow| match &flow.kind {
         FlowKind::Consume(consume) => {
-            consume.groups.iter().map(|group| (&flow.name, group, &consume.topics, Some(&flow.name))).collect()
+            let (name, topics) = (flow.name.as_str(), consume.topics.as_slice());
+            consume.groups.iter().map(|group| Whose { name, group, topics, flow: Some(name) }).collect()
         }
         _ => Vec::new(),
     });
-    let named = plan.lag.iter().map(|lag| (&lag.name, &lag.group, &lag.topics, None));
+    let named =
+        plan.lag.iter().map(|lag| Whose { name: &lag.name, group: &lag.group, topics: &lag.topics, flow: None });
     let topic = |number: &usize| plan.topics[*number].name.clone();
-    let result =
-        |((name, group, topics, flow), record): ((&String, &String, &Vec<usize>, Option<&String>), LagRecord)| {
-            let series = record.series.points();
-            let partition = |((number, partition), at_end): (Partition, Option<u64>)| LagPartition {
-                topic: topic(&number),
-                partition,
-                at_end,
-            };
-            LagResult {
-                name: name.clone(),
-                group: group.clone(),
-                topics: topics.iter().map(topic).collect(),
-                flow: flow.cloned(),
-                max: record.series.max(),
-                at_end: record.at_end,
-                by_commit_at_end: record.by_commit_at_end,
-                grows_per_s: trend(&within(window(flows, flow), &series)),
-                series,
-                partitions: record.partitions.into_iter().map(partition).collect(),
-            }
+    let result = |(whose, record): (Whose<'_>, LagRecord)| {
+        let series = record.series.points();
+        let partition = |((number, partition), at_end): (Partition, Option<u64>)| LagPartition {
+            topic: topic(&number),
+            partition,
+            at_end,
         };
+        LagResult {
+            name: whose.name.to_owned(),
+            group: whose.group.to_owned(),
+            topics: whose.topics.iter().map(topic).collect(),
+            flow: whose.flow.map(str::to_owned),
+            max: record.series.max(),
+            at_end: record.at_end,
+            by_commit_at_end: record.by_commit_at_end,
+            grows_per_s: trend(&within(window(flows, whose.flow), &series)),
+            series,
+            partitions: record.partitions.into_iter().map(partition).collect(),
+        }
+    };
     own.chain(named).zip(records).map(result).collect()
 }
 
+/// A group whose lag is told.
+struct Whose<'p> {
+    name: &'p str,
+    group: &'p str,
+    topics: &'p [usize],
+    /// The flow whose own group it is.
+    flow: Option<&'p str>,
+}
+
 /// A flow's window, or one from the first to the last of all.
-fn window(flows: &[FlowResult], flow: Option<&String>) -> Option<(f64, f64)> {
+fn window(flows: &[FlowResult], flow: Option<&str>) -> Option<(f64, f64)> {
     let windows = flows.iter().filter(|one| flow.is_none_or(|name| *name == one.name)).filter_map(|one| one.window);
     windows.map(|one| (one.start_s, one.end_s)).reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
 }

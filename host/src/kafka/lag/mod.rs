@@ -116,12 +116,9 @@ impl LagWatch {
             read.into_iter().flat_map(|at| (0..setup.partitions[at] as i32).map(move |number| (at, number))).collect();
         let named = setup.embedded.then(|| known.iter().copied().collect());
         let asker = Asker::new(setup.reach, topics.clone(), named)?;
-        let mut lookers = HashMap::new();
-        for read_committed in setup.watched.iter().map(|one| one.read_committed) {
-            if !lookers.contains_key(&read_committed) {
-                lookers.insert(read_committed, Looker::new(setup.reach, read_committed)?);
-            }
-        }
+        let levels: BTreeSet<bool> = setup.watched.iter().map(|one| one.read_committed).collect();
+        let looker = |level| Ok::<_, ClientError>((level, Looker::new(setup.reach, level)?));
+        let lookers = levels.into_iter().map(looker).collect::<Result<HashMap<_, _>, _>>()?;
         let groups = setup.watched.iter().map(|one| c_name(&one.group)).collect();
         let states = setup.watched.into_iter().map(State::of).collect();
         let complaints = setup.reach.complaints.clone();
