@@ -232,6 +232,8 @@ fn two_processes_share_a_group() {
         let first = first.finish();
         first.exits(130).is_civil();
         has_handled(&first, 3_950);
+        let rebalances = first.result().count_of("/flows/0/consume/groups/0/rebalances");
+        first.check(rebalances >= 2, &format!("one joined and left again: new assignments, not {rebalances}"));
         assert_eq!(sorted(stamps(&seen)), (0..4_000).collect::<Vec<_>>(), "{strategy}");
     }
 }

@@ -337,9 +337,9 @@ fn the_table_of_the_result_document_is_the_documents() {
         .import("context", "fail", "(param i32 i32 i32)")
         .begins("(call $fail (i32.const 0) (i32.const 0) (i32.const 1))");
     for guest in [traps, fails] {
-        let manifest = manifest_with_topic(1, "rate = \"100/s\"", "duration = \"1s\"");
+        let manifest = manifest_with_topic(1, "rate = \"100/s\"\nstamp = true", "duration = \"1s\"");
         let manifest = manifest.replace("[\"produce\"]", "[\"produce\", \"consume\"]")
-            + "[data.items]\nfile = \"items.csv\"\n[flows.app]\nkind = \"consume\"\ntopics = [\"load\"]\n"
+            + "[data.items]\nfile = \"items.csv\"\n[flows.app]\nkind = \"consume\"\ntopics = [\"load\"]\npause = 0.5\n"
             + "[lag.service]\ngroup = \"order-service\"\ntopics = [\"load\"]\n";
         let output = Project::of(&guest, &manifest)
             .file("items.csv", "id\n1\n")

@@ -110,11 +110,25 @@ fn containers_get_partitions_and_not_load() {
     }
 }
 
+#[test]
+fn each_group_has_its_time_from_the_sender() {
+    let arguments = [&["--set", "flows.read.groups=2", "--set", "flows.read.workers=2"], &SHORT_RUN[..]].concat();
+    on_both("fan-out", &arguments, |output| {
+        prints_all(output, &["read (group=", "end-to-end", "since-intended", "lag "]);
+        let groups = output.stdout.lines().filter(|line| line.contains("read (group=")).count();
+        output.check(groups >= 2, &format!("a part for each group, not {groups}"));
+    });
+    let slow = ["--set", "flows.read.handler=true", "--param", "work=100ms", "--set", "flows.write.rate=100/s"];
+    on_both("fan-out", &[&slow[..], &SHORT_RUN[..]].concat(), |output| {
+        prints_all(output, &["handled", "busy for"]);
+    });
+}
+
 /// With their default settings, on both brokers: under a minute each.
 #[test]
 #[ignore = "takes minutes"]
 fn the_defaults_take_less_than_a_minute() {
-    for scenario in ["check-in-check-out", "list-refresh", "pub-sub-modules", "request-reply"] {
+    for scenario in ["check-in-check-out", "fan-out", "list-refresh", "pub-sub-modules", "request-reply"] {
         on_both(scenario, &[], |output| {
             output.within(MINUTE);
             println!("{scenario}: {:?}", output.took);

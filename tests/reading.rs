@@ -311,6 +311,23 @@ fn what_is_not_delivered_looks_like_null() {
 }
 
 #[test]
+fn a_batch_has_at_most_so_many_records_and_bytes() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());
+    Load::new(&kafka, &load).write([0; 100], None, &[0; 499]);
+    // each batch is committed, so commits tell their number; one more is where it begins
+    for (app, batches) in [("max-records = 10", 10), ("max-bytes = 1_000", 50), ("max-bytes = 1", 100)] {
+        let app = format!("from = \"earliest\"\nuntil = \"end\"\ncommit = \"batch\"\n{app}");
+        let plan = manifest(&load, Some(&seen), &unique("group"), &app);
+        let output = Project::of(&echo(), &plan).run().brokers(&kafka).json().output();
+        output.exits(0).is_civil();
+        assert_eq!(handled(&output), 100);
+        let commits = output.result().count_of("/flows/0/consume/groups/0/commits/count");
+        output.check(commits > batches, &format!("at least {batches} batches, and not {commits} commits"));
+    }
+}
+
+#[test]
 fn an_end_and_no_workers_are_refused_where_they_make_no_sense() {
     let Some(kafka) = Kafka::shared() else { return };
     let load = kafka.topic("in").create();

@@ -192,12 +192,11 @@ fn server_properties(folder: &Path, index: usize, all: &[Ports]) -> String {
     for (listener, port) in Listener::ALL.iter().zip(secure.into_iter().flatten()) {
         addresses.push((listener.name(), listener.protocol(), port, (local.1, port)));
     }
-    let list = |entry: fn(&(&str, &str, u16, (&str, u16))) -> String| {
-        addresses.iter().map(entry).collect::<Vec<_>>().join(",")
-    };
-    let protocols = list(|(name, protocol, _, _)| format!("{name}:{protocol}"));
-    let bound = list(|(name, _, port, _)| format!("{name}://127.0.0.1:{port}"));
-    let advertised = list(|(name, _, _, (host, port))| format!("{name}://{host}:{port}"));
+    let list = |entries: Vec<String>| entries.join(",");
+    let each = addresses.iter();
+    let protocols = list(each.clone().map(|(name, protocol, _, _)| format!("{name}:{protocol}")).collect());
+    let bound = list(each.clone().map(|(name, _, port, _)| format!("{name}://127.0.0.1:{port}")).collect());
+    let advertised = list(each.map(|(name, _, _, (host, port))| format!("{name}://{host}:{port}")).collect());
     let voters: Vec<String> =
         all.iter().enumerate().map(|(i, p)| format!("{}@127.0.0.1:{}", i + 1, p.controller)).collect();
     let replicas = all.len().min(3);
