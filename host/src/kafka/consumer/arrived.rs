@@ -67,8 +67,26 @@ impl<'a> Arrived<'a> {
         unsafe { bytes(message.payload, message.len) }
     }
 
+    /// False says that it has no headers, without asking librdkafka, which allocates before it looks.
+    #[inline]
+    fn may_have_headers(&self) -> bool {
+        let message = self.message();
+        // an empty value does not lie among the record's other bytes
+        if message.payload.is_null() || message.len == 0 {
+            return true;
+        }
+        // SAFETY: the message is live. Only a record of format 2 has a leader's epoch. In that format the number of headers comes
+        // behind the value, in one byte at least, and librdkafka holds a record's bytes in one piece.
+        unsafe {
+            rd::rd_kafka_message_leader_epoch(self.message) < 0 || *message.payload.cast::<u8>().add(message.len) != 0
+        }
+    }
+
     /// Its stamp, if it has one that can be read.
     pub fn stamp(&self) -> Option<Stamp> {
+        if !self.may_have_headers() {
+            return None;
+        }
         let mut headers = std::ptr::null_mut();
         let (mut value, mut size) = (std::ptr::null(), 0);
         // SAFETY: the message is live, and keeps what it answers; the name is NUL-terminated.
@@ -86,6 +104,9 @@ impl<'a> Arrived<'a> {
 
     /// Shows its headers, a stamp left out, in their order: names, and values that may be null.
     pub fn each_header(&self, mut show: impl FnMut(&'a [u8], Option<&'a [u8]>)) {
+        if !self.may_have_headers() {
+            return;
+        }
         let mut headers = std::ptr::null_mut();
         // SAFETY: the message is live, and keeps what it answers.
         let code = unsafe { rd::rd_kafka_message_headers(self.message, &mut headers) };
