@@ -38,6 +38,15 @@ impl Kafka {
         Some(stdout)
     }
 
+    /// One of Kafka's tools, with these flags for Java. `None` without Kafka's jars.
+    #[allow(dead_code, reason = "for benchmarks")]
+    pub(crate) fn java_tool_with(&self, flags: &[&str], class: &str) -> Option<Command> {
+        let java = self.installation.as_ref()?;
+        let mut command = Command::new(&java.java);
+        command.args(flags).args(["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", &java.class_path(), class]);
+        Some(command)
+    }
+
     /// Runs one of Kafka's tools, whether it succeeds or not; one that takes longer than a minute is ended, and has no code.
     /// `None` without Kafka's jars.
     pub(crate) fn java_tool_try(&self, class: &str, arguments: &[&str]) -> Option<Output> {
