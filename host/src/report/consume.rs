@@ -227,7 +227,9 @@ pub(super) fn result(plan: &Plan, flow: &Flow, done: &FlowRecord) -> Option<Cons
             smallest_us: stamps.smallest_us,
         }),
         fetch: FetchResult { responses: done.wire.fetches, bytes: done.wire.fetched_bytes },
-        paused: consume.pause.map(|pause| paused::result(&pause, &readers.groups, done.wire.fetched_bytes)),
+        paused: consume.pause.map(|pause| {
+            paused::result(&pause, readers.groups.iter().map(|group| &group.pauses), done.wire.fetched_bytes)
+        }),
         prefetch: done.prefetch.map(|prefetch| PrefetchResult {
             queued_bytes: prefetch.queued_bytes,
             fetch_bytes: prefetch.fetch_bytes,

@@ -9,6 +9,7 @@ mod commit;
 mod error;
 mod event;
 mod group;
+mod kept;
 mod list;
 mod pause;
 mod positions;

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use rdkafka_sys::bindings as rd;
 use serde::Deserialize;
 
-use super::Consumer;
 use super::error::ConsumeError;
 use super::event::{Event, Queue};
 use super::group::Partition;
+use super::kept::Kept;
 use super::list::List;
+use super::{Arrived, Consumer};
 use crate::plan::{Pause, PauseEvery, PausedData};
 
 /// How often librdkafka tells its statistics.
@@ -22,8 +23,6 @@ pub(super) const STATISTICS_MS: &str = "200";
 const LAST_STATISTICS: Duration = Duration::from_secs(2);
 /// Where nothing comes for so long, others have their turn.
 const NOTHING: Duration = Duration::from_secs(1);
-/// Of several queues one can be waited for: for so long, then the others are looked at.
-const SLICE: Duration = Duration::from_millis(2);
 
 /// What came of pausing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,6 +39,8 @@ pub struct PauseFigures {
     pub waiting: u64,
     /// Fetches of partitions that were thrown away before anything was got out of them.
     pub dropped_fetches: u64,
+    /// Members whose client did not tell at the end what it had received: then nobody knows what was fetched again.
+    pub untold: u64,
 }
 
 impl PauseFigures {
@@ -50,6 +51,7 @@ impl PauseFigures {
         self.received += other.received;
         self.waiting += other.waiting;
         self.dropped_fetches += other.dropped_fetches;
+        self.untold += other.untold;
     }
 }
 
@@ -57,7 +59,7 @@ impl PauseFigures {
 pub(super) struct Pausing {
     pause: Pause,
     /// Queues of the consumer's partitions, where their records are kept.
-    queues: HashMap<Partition, Queue>,
+    kept: Kept,
     /// Those whose turn it is.
     read: Vec<Partition>,
     /// Those that librdkafka has paused.
@@ -74,7 +76,7 @@ impl Pausing {
     pub(super) fn new(pause: Pause) -> Self {
         Pausing {
             pause,
-            queues: HashMap::new(),
+            kept: Kept::default(),
             read: Vec::new(),
             paused: Vec::new(),
             next: 0,
@@ -90,12 +92,12 @@ impl Pausing {
     }
 
     pub(super) fn add_queue(&mut self, partition: Partition, queue: Queue) {
-        self.queues.insert(partition, queue);
+        self.kept.add(partition, queue);
     }
 
     /// The partitions are another's; answers those that librdkafka has paused.
     pub(super) fn forget(&mut self, goes: impl Fn(Partition) -> bool) -> Vec<Partition> {
-        self.queues.retain(|partition, _| !goes(*partition));
+        self.kept.forget(&goes);
         self.read.retain(|partition| !goes(*partition));
         let (gone, stay) = self.paused.iter().partition(|partition| goes(**partition));
         self.paused = stay;
@@ -137,39 +139,13 @@ impl Pausing {
         self.figures.taken_wire_bytes += wire_bytes;
     }
 
-    /// Takes records from the queues of those whose turn it is: waits for the first at most this long.
+    /// Takes records of those whose turn it is: waits for the first at most this long.
     ///
     /// # Safety
-    /// `taken` has room for `most`; the queues' client is live.
+    /// `taken` has room for `most`; the client is live.
     pub(super) unsafe fn take(&self, taken: &mut Vec<*mut rd::rd_kafka_message_t>, most: usize, wait: Duration) {
-        let until = Instant::now() + wait;
-        let queues = || self.read.iter().filter_map(|partition| self.queues.get(partition));
-        loop {
-            for queue in queues() {
-                let room = most - taken.len();
-                if room == 0 {
-                    return;
-                }
-                // SAFETY: as the caller says; librdkafka sets as many as it answers.
-                unsafe {
-                    let at = taken.as_mut_ptr().add(taken.len());
-                    let count = rd::rd_kafka_consume_batch_queue(queue.0, 0, at, room).max(0) as usize;
-                    taken.set_len(taken.len() + count);
-                }
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if !taken.is_empty() || left.is_zero() {
-                return;
-            }
-            match queues().next() {
-                None => std::thread::sleep(left.min(SLICE)),
-                // SAFETY: as the caller says.
-                Some(queue) => unsafe {
-                    let first = rd::rd_kafka_consume_queue(queue.0, left.min(SLICE).as_millis().max(1) as i32);
-                    taken.extend((!first.is_null()).then_some(first));
-                },
-            }
-        }
+        // SAFETY: as the caller says.
+        unsafe { self.kept.take(&self.read, taken, most, wait) };
     }
 }
 
@@ -180,8 +156,9 @@ impl Consumer {
         let mut open = self.group.of_member(self.member);
         open.retain(|partition| !self.group.is_through(*partition));
         let (paused, resumed) = pausing.turn(&open);
-        self.pause(&paused)?;
-        self.resume_paused(&resumed)
+        // in this order one at least can be fetched at any time: where none can, the connection's thread sleeps for up to a second
+        self.resume_paused(&resumed)?;
+        self.pause(&paused)
     }
 
     pub(super) fn pause(&self, partitions: &[Partition]) -> Result<(), ConsumeError> {
@@ -216,17 +193,17 @@ impl Consumer {
         let read: Vec<Partition> =
             self.group.of_member(self.member).into_iter().filter(|one| !paused.contains(one)).collect();
         // what is kept is not thrown away; the rest stops here, so that the figures do
-        if !pausing.keeps() && self.pause(&read).is_err() {
-            return;
-        }
+        let has_stopped = pausing.keeps() || self.pause(&read).is_ok();
+        pausing.figures.untold = 1;
         while let Some(event) = Event::poll(&self.main, 0) {
             // SAFETY: the event is live.
             unsafe { self.complaints.take(event.0) };
         }
         let until = Instant::now() + LAST_STATISTICS;
-        while Instant::now() < until && !(self.gives_up)() {
+        while has_stopped && Instant::now() < until && !(self.gives_up)() {
             let Some(event) = Event::poll(&self.main, 20) else { continue };
             if let Some(statistics) = event.statistics().and_then(|text| Statistics::read(&text)) {
+                pausing.figures.untold = 0;
                 pausing.figures.received = statistics.sum(|one| one.rxmsgs);
                 pausing.figures.dropped_fetches = statistics.sum(|one| one.rx_ver_drops);
                 let waiting = |one: &OfPartition| one.fetchq_cnt.max(0) as u64;
@@ -276,12 +253,41 @@ impl Statistics {
     }
 }
 
+/// What records take on the wire. Headers are looked at of the first only: the others are taken to have as many bytes of them.
+///
+/// # Safety
+/// They are live records without an error.
+pub(super) unsafe fn wire_bytes<'m>(records: impl Iterator<Item = &'m *mut rd::rd_kafka_message_t>) -> u64 {
+    let mut of_headers = None;
+    let mut one = |record: &*mut rd::rd_kafka_message_t| {
+        // SAFETY: as the caller says.
+        unsafe {
+            let headers = *of_headers.get_or_insert_with(|| header_bytes(*record));
+            wire_size((**record).key_len, (**record).len, headers)
+        }
+    };
+    records.map(|record| one(record)).sum()
+}
+
+/// # Safety
+/// `record` is live, and without an error.
+unsafe fn header_bytes(record: *const rd::rd_kafka_message_t) -> usize {
+    let mut all = 0;
+    let with_length = |length: usize| varint(length) + length;
+    // SAFETY: as the caller says.
+    unsafe { Arrived::new(record, 0) }.each_header(|name, value| {
+        all += with_length(name.len()) + with_length(value.map_or(0, <[u8]>::len));
+    });
+    all
+}
+
 /// What a record takes in an uncompressed batch, in bytes: its fields and lengths as Kafka's variable-length integers; the
 /// differences of timestamp and offset to the batch's are taken as two bytes each.
-pub(super) fn wire_size(key: usize, value: usize, headers: usize) -> u64 {
+fn wire_size(key: usize, value: usize, headers: usize) -> u64 {
     const DIFFERENCES: usize = 4;
     const ATTRIBUTES: usize = 1;
-    let body = ATTRIBUTES + DIFFERENCES + varint(key) + key + varint(value) + value + headers.max(1);
+    const COUNT_OF_HEADERS: usize = 1;
+    let body = ATTRIBUTES + DIFFERENCES + varint(key) + key + varint(value) + value + COUNT_OF_HEADERS + headers;
     (varint(body) + body) as u64
 }
 
@@ -354,5 +360,6 @@ mod tests {
         assert_eq!([0, 63, 64, 8_191, 8_192].map(varint), [1, 1, 2, 2, 3]);
         // length 2, attributes 1, differences 4, key 1 + 16, value 2 + 500, headers 1
         assert_eq!(wire_size(16, 500, 0), 527);
+        assert_eq!(wire_size(16, 500, 30), 557);
     }
 }

@@ -9,7 +9,7 @@ use rdkafka_sys::types::RDKafkaRespErr::{RD_KAFKA_RESP_ERR__PARTITION_EOF, RD_KA
 
 use super::error::{ConsumeError, is_passing, unreadable};
 use super::group::{Group, Partition};
-use super::pause::wire_size;
+use super::pause::wire_bytes;
 use super::{Arrived, Consumer};
 use crate::kafka::wire::owned;
 
@@ -41,8 +41,8 @@ impl Consumer {
         self.sort_out()?;
         if let Some(pausing) = &mut self.pausing {
             // SAFETY: the messages are live.
-            let wire_bytes = self.held.iter().map(|one| unsafe { wire_size((**one).key_len, (**one).len, 0) }).sum();
-            pausing.took(self.held.len(), wire_bytes);
+            let bytes = unsafe { wire_bytes(self.held.iter()) };
+            pausing.took(self.held.len(), bytes);
         }
         Ok(self.held.len())
     }

@@ -30,6 +30,9 @@ pub(super) fn resolve(
         }
         return Ok(None);
     }
+    if share == 0.0 {
+        return Ok(None);
+    }
     let path = format!("flows.{name}");
     if table.pause_every.is_none() {
         listing.assume(&path, "pause-every", "\"poll\"", Origin::by_default());
@@ -73,8 +76,10 @@ mod tests {
         assert_eq!(pause(""), None);
         let least = Pause { share: 0.8, every: PauseEvery::Poll, data: PausedData::Discard };
         assert_eq!(pause("pause = 0.8"), Some(least));
-        let all = Pause { share: 0.0, every: PauseEvery::Time(Duration::from_millis(100)), data: PausedData::Keep };
-        assert_eq!(pause("pause = 0\npause-every = \"100ms\"\npaused-data = \"keep\""), Some(all));
+        let all = Pause { share: 0.5, every: PauseEvery::Time(Duration::from_millis(100)), data: PausedData::Keep };
+        assert_eq!(pause("pause = 0.5\npause-every = \"100ms\"\npaused-data = \"keep\""), Some(all));
+        // the ordinary way, with nothing beside it
+        assert_eq!(pause("pause = 0\npause-every = \"100ms\"\npaused-data = \"keep\""), None);
     }
 
     #[test]
