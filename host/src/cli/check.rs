@@ -125,6 +125,7 @@ fn named(name: &str, produce: bool) -> Topic {
         partitions: None,
         replication: None,
         config: Default::default(),
+        holds: None,
         produce,
         consume: !produce,
     }

@@ -86,6 +86,9 @@ impl ClusterArguments {
             );
             return Err(Failure::usage(&message, "add --brokers host:port"));
         }
+        if let Some((message, hint)) = plan.topics.iter().find_map(Embedded::is_too_small_for) {
+            return Err(Failure::usage(&message, &hint));
+        }
         let embedded = Embedded::start(plan.topics.iter()).map_err(|error| {
             Failure::input(&error, Some("the embedded broker can't be started; name a cluster with --brokers".into()))
         })?;

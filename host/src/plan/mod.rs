@@ -109,10 +109,21 @@ pub struct Topic {
     pub replication: Option<u16>,
     /// Topic settings when khost creates it.
     pub config: BTreeMap<String, String>,
+    /// How much has to stay in it, if the manifest says so.
+    pub holds: Option<Holds>,
     /// The scenario may write to it.
     pub produce: bool,
     /// The scenario may read from it.
     pub consume: bool,
+}
+
+/// What has to stay in a topic until the run is over: what one flow writes, another reads from the beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holds {
+    /// So many records, in all partitions.
+    pub records: u64,
+    /// Of each: its key and value, in bytes.
+    pub size: u64,
 }
 
 /// Rows that the scenario may read.

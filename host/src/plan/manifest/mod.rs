@@ -78,6 +78,15 @@ pub(super) struct TopicTable {
     pub(super) replication: Option<Whole<1, 1_000>>,
     pub(super) config: ConfigTable,
     pub(super) access: Option<Vec<Access>>,
+    pub(super) holds: Option<HoldsTable>,
+}
+
+/// How much has to stay in a topic.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table such as { records = 1_000, size = 500 }")]
+pub(super) struct HoldsTable {
+    pub(super) records: Count,
+    pub(super) size: Bytes,
 }
 
 /// What a scenario may do with a topic.

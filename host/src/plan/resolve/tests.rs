@@ -128,6 +128,7 @@ fn what_is_written_is_taken() {
             partitions: Some(12),
             replication: Some(3),
             config: [("cleanup.policy", "compact"), ("retention.ms", "1000")].map(|(k, v)| (k.into(), v.into())).into(),
+            holds: None,
             produce: true,
             consume: true,
         }]

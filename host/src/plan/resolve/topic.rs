@@ -2,13 +2,13 @@
 
 use super::listing::Listing;
 use super::{names, refuse};
-use crate::plan::Topic;
 use crate::plan::error::Error;
 use crate::plan::manifest::{Access, Named, TopicTable};
 use crate::plan::origin::Origin;
 use crate::plan::placeholders::EACH;
 use crate::plan::tree::Node;
 use crate::plan::written::quoted;
+use crate::plan::{Holds, Topic};
 
 pub(super) fn resolve(
     tables: &Named<TopicTable>,
@@ -40,6 +40,7 @@ pub(super) fn resolve(
                 partitions: table.partitions.map(|count| count.0),
                 replication: table.replication.map(|count| u16::try_from(count.0).expect("at most 1000")),
                 config: table.config.0.iter().map(|(name, value)| (name.clone(), fill(value))).collect(),
+                holds: table.holds.as_ref().map(|holds| Holds { records: holds.records.0, size: holds.size.0 }),
                 produce: access.contains(&Access::Produce),
                 consume: access.contains(&Access::Consume),
             });
