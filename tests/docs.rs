@@ -146,6 +146,9 @@ impl Shown {
             let prefix = self.arguments.iter().find_map(|one| one.strip_prefix("prefix=")).unwrap_or("docs-");
             arguments.extend(["--param".into(), format!("prefix={}-", unique(prefix.trim_end_matches('-')))]);
         }
+        if self.has("scenarios/paused-partitions") && self.has("--brokers") {
+            arguments.extend(["--param", "records=20_000"].map(str::to_owned));
+        }
         let lasts = !self.has("scenarios/random-keys") || self.has("run.");
         if lasts && self.arguments[0] == "run" && !self.has("--dry-run") && !self.has("run.messages") {
             arguments.extend(SHORT.map(str::to_owned));

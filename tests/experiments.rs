@@ -91,6 +91,38 @@ fn lists_are_refreshed_on_three_tenants() {
     output.says_not("flow          five");
 }
 
+const FEW_RECORDS: [&str; 2] = ["--param", "records=30_000"];
+
+#[test]
+fn a_topic_is_drained_with_partitions_paused_in_both_ways() {
+    on_both("paused-partitions", &FEW_RECORDS, |output| {
+        for flow in ["none", "discard-50", "keep-50", "discard-80", "keep-80"] {
+            output.prints(&format!("flow          {flow} (consume"));
+        }
+        prints_all(
+            output,
+            &["records       30,000 counted", "what was fetched is kept", "fetched again: 0 records, 0 MB"],
+        );
+        let drains = output.stdout.lines().filter(|line| line.starts_with("records       30,000 counted")).count();
+        output.check(drains == 5, &format!("five drains of all records, not {drains}"));
+    });
+}
+
+#[test]
+fn one_drain_alone_has_the_share_that_is_asked_for() {
+    let profile = scenarios::folder().join("paused-partitions/profiles/one.toml");
+    let one = ["--profile", profile.to_str().expect("text"), "--param", "share=0.25", "--param", "data=keep"];
+    let output = run("paused-partitions", None, &[&one[..], &FEW_RECORDS].concat());
+    prints_all(&output, &["paused        25 % of the partitions", "what was fetched is kept"]);
+    output.says_not("flow          none");
+}
+
+#[test]
+fn a_fill_that_the_embedded_broker_would_drop_is_refused() {
+    let output = Project::new().khost(&["run"]).arg(scenarios::built("paused-partitions")).output();
+    output.refuses(&["topics.load", "600000 records", "30MiB", "6 partitions", "--brokers"]);
+}
+
 const SHORT_RUN: [&str; 4] = ["--set", "run.warm-up=500ms", "--set", "run.duration=2s"];
 
 /// Both types of events have the same container where there are two of them for three partitions.
