@@ -117,11 +117,12 @@ impl Pausing {
     fn turn(&mut self, open: &[Partition]) -> (Vec<Partition>, Vec<Partition>) {
         let read = open.len() - self.pause.count_of(open.len());
         let first = if open.is_empty() { 0 } else { self.next % open.len() };
+        let before = std::mem::take(&mut self.read);
         self.read = open.iter().cycle().skip(first).take(read).copied().collect();
         self.next = first + read;
         self.turned = Instant::now();
         self.has_read = false;
-        self.figures.turns += 1;
+        self.figures.turns += u64::from(self.read != before);
         if self.keeps() {
             return (Vec::new(), Vec::new());
         }
@@ -323,6 +324,15 @@ mod tests {
         // the last one is never paused
         assert_eq!(turn(1).0, [0]);
         assert_eq!(turn(0).0, [] as [i32; 0]);
+    }
+
+    #[test]
+    fn where_there_are_no_others_nobody_has_a_turn() {
+        let mut pausing = pausing(0.5, PausedData::Keep);
+        (0..9).for_each(|_| _ = pausing.turn(&partitions(0)));
+        assert_eq!(pausing.figures.turns, 0);
+        (0..9).for_each(|_| _ = pausing.turn(&partitions(1)));
+        assert_eq!(pausing.figures.turns, 1);
     }
 
     #[test]
