@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// Sends one message an iteration to `load`: its key is the iteration's number in 8 bytes, its value the 4 bytes of `value`,
 /// its partition that of `partition`. Both are expressions; `$p` is how many partitions there are, as far as `asks` goes.
-fn sends(asks: &str, partition: &str, value: &str) -> Guest {
+pub(crate) fn sends(asks: &str, partition: &str, value: &str) -> Guest {
     Guest::new(&format!(
         "(local.set $p {asks})
          (i64.store (i32.const 256) (local.get $first))
@@ -47,7 +47,7 @@ fn start(kafka: &Kafka, topic: &Topic, guest: &Guest) -> Running {
 
 /// Waits until it is so; answers how long that was.
 #[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) -> Duration {
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) -> Duration {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < LIMIT, "not in {LIMIT:?}: {what}");
@@ -57,7 +57,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) -> Duration {
 }
 
 /// What `value` was: the count of partitions that the scenario was told.
-fn told(record: &Record) -> i32 {
+pub(crate) fn told(record: &Record) -> i32 {
     i32::from_le_bytes(record.value.as_deref().unwrap().try_into().unwrap())
 }
 

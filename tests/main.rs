@@ -38,4 +38,5 @@ mod stall;
 mod stamps;
 mod streams;
 mod topics;
+mod topics_change;
 mod windows;

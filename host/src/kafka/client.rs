@@ -12,7 +12,7 @@ use rdkafka_sys::bindings as rd;
 use super::allocator;
 use super::deliver::{Acknowledgement, Delivery, Waiting};
 use super::handle::{ClientError, Handle, Role};
-use super::partitions::Partitions;
+use super::partitions::{PartitionCounts, Partitions};
 use super::reach::Reach;
 use super::reports::Reports;
 use super::settings::{ClientSettings, held};
@@ -27,8 +27,8 @@ pub struct ClientSetup<'a> {
     pub settings: &'a ClientSettings,
     /// The topics that may be written to: their number in the plan, and their name in Kafka.
     pub topics: &'a [(usize, String)],
-    /// By the topic's number in the plan: how many partitions it has.
-    pub partitions: &'a [u32],
+    /// How many partitions the plan's topics have.
+    pub partitions: Arc<PartitionCounts>,
     /// The flow that it belongs to.
     pub flow: usize,
     /// Whether messages carry an intended time.
@@ -116,18 +116,16 @@ impl Client {
         unsafe { rd::rd_kafka_outq_len(self.rk) }.max(0) as usize
     }
 
-    /// Whether a topic has a partition of this number; one that is beyond those known may be new, so the cluster is asked.
+    /// Whether a topic has a partition of this number, and the client knows of it.
     #[inline]
     pub(super) fn has_partition(&self, topic: usize, partition: i32) -> bool {
-        u32::try_from(partition).is_ok_and(|partition| {
-            partition < self.partitions.known(topic)
-                || partition < self.partitions.ask(self.rk, self.topics[topic], topic)
-        })
+        u32::try_from(partition).is_ok_and(|partition| partition < self.partition_count(topic))
     }
 
-    /// How many partitions a topic has; asked of the cluster once a few seconds.
+    /// How many partitions a topic has, as far as the client knows of them.
+    #[inline]
     pub fn partition_count(&self, topic: usize) -> u32 {
-        self.partitions.ask(self.rk, self.topics[topic], topic)
+        self.partitions.count(self.rk, self.topics[topic], topic)
     }
 
     /// Gives up what is still outstanding: each message is reported, as failed or as unknown. Answers whether all were

@@ -26,6 +26,7 @@ mod security;
 mod settings;
 mod stamp;
 mod token;
+mod topics;
 mod wire;
 
 pub use addresses::{Address, AddressError, Addresses};
@@ -41,6 +42,7 @@ pub use errors::{Code, ENDING, NO_ANSWER};
 pub use handle::ClientError;
 pub use lag::{LagError, LagRecord, LagSetup, LagWatch, Watched};
 pub use lane::{Lane, Record, Rejected, Value};
+pub use partitions::PartitionCounts;
 pub use preflight::{
     Access, Broker, Checks, Clock, Cluster, Lack, Operation, PreflightError, Resource, TopicFacts, preflight,
 };
@@ -53,4 +55,5 @@ pub use security::{BadCertificate, CertificateProblem, Security, SecurityError};
 pub use settings::{ClientSettings, SettingsError};
 pub use stamp::{STAMP_HEADER, STAMP_WIRE_BYTES, Stamp, Stamper};
 pub use token::{Keeper, MskIam, Refusal, Source, Token, TokenError};
+pub use topics::{Change, TopicChange, TopicWatch};
 pub use wire::{Throttle, Wire, WireFigures};

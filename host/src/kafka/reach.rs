@@ -11,7 +11,7 @@ use super::{Addresses, ClientSettings, Security};
 /// The way to the cluster.
 pub struct Reach {
     pub(super) addresses: Addresses,
-    pub(super) security: Security,
+    pub(super) security: Arc<Security>,
     pub(super) tokens: Option<Arc<Keeper>>,
     pub(super) complaints: Complaints,
 }
@@ -32,7 +32,7 @@ impl Reach {
             }
             _ => None,
         };
-        Ok(Reach { addresses, security, tokens, complaints })
+        Ok(Reach { addresses, security: Arc::new(security), tokens, complaints })
     }
 
     /// Whom clients ask first, as librdkafka takes it.

@@ -8,6 +8,7 @@ use super::operations::Operation;
 use super::prefetch::Prefetch;
 use super::readers::ReadersRecord;
 use super::stop::Ended;
+use super::topics::TopicRecord;
 use crate::kafka::{ClientSettings, LagRecord, ReplyCounts, WireFigures};
 use crate::measure::FlowTotals;
 
@@ -23,6 +24,8 @@ pub struct RunRecord {
     pub checks: Vec<CheckFigures>,
     /// By data set, in the plan's order.
     pub data: Vec<DataFigures>,
+    /// What has changed about the topics, in the plan's order; empty on the embedded broker.
+    pub topics: Vec<TopicRecord>,
     /// What was read, by channel, in the plan's order.
     pub channels: Vec<ReplyCounts>,
     /// The lag of groups: those of the consume flows, then those that the plan names, in the plan's order.

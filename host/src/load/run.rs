@@ -20,11 +20,12 @@ use super::replies;
 use super::shared::{Bodies, Shared, Traps};
 use super::start::{await_readiness, leave_groups, start_flow, start_workers};
 use super::stop::Stop;
+use super::topics::Topics;
 use super::watch::{Observer, Watch};
 use super::worker_host::WorkerHost;
 use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError};
-use crate::kafka::{Client, ClientError, Cluster, ConsumeError, Ids, LagError, Reach, ReadersError};
+use crate::kafka::{Client, ClientError, Cluster, ConsumeError, Ids, LagError, PartitionCounts, Reach, ReadersError};
 use crate::measure::{Busy, Collector, FlowTotals, Room, RunClock, process_cpu_ns};
 use crate::plan::{Flow, FlowKind, Plan};
 
@@ -126,6 +127,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         clock: clock.clone(),
         stop: Stop::default(),
         topics: plan.topics.clone(),
+        partitions: PartitionCounts::new(running.cluster.topics.iter().map(|topic| topic.partitions)),
         operations: Operations::new(plan.flows.iter().map(|flow| flow.name.as_str())),
         counters: Registry::default(),
         checks: Registry::default(),
@@ -136,6 +138,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         log: Log::new(lines),
         traps: Traps::default(),
     });
+    let topics = Topics::watch(running, &shared)?;
     let readers = replies::start(running, &shared)?;
     let mut flows = Vec::new();
     for index in 0..plan.flows.len() {
@@ -191,6 +194,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     let throttled_s = Busy::now().throttled_since(&busy);
 
     let lag = lag.map_or_else(Vec::new, |watch| watch.finish(lag::last_takes(&shared.stop)));
+    let topics = topics.finish(began);
     readers.close();
     let mut records = Vec::new();
     for live in flows {
@@ -236,6 +240,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         counters: shared.counters.counters(),
         checks: shared.checks.checks(),
         data: shared.data.figures(),
+        topics,
         channels: shared.lines.iter().map(|line| line.book.counts()).collect(),
         ended: shared.stop.why(),
         ended_early_ns: ending_ns.filter(|_| ended_early),

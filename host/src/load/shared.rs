@@ -9,7 +9,7 @@ use super::data::Data;
 use super::log::Log;
 use super::operations::Operations;
 use super::stop::Stop;
-use crate::kafka::{Ids, Line};
+use crate::kafka::{Ids, Line, PartitionCounts};
 use crate::measure::RunClock;
 use crate::plan::Topic;
 
@@ -19,6 +19,8 @@ pub(super) struct Shared {
     pub(super) clock: RunClock,
     pub(super) stop: Stop,
     pub(super) topics: Vec<Topic>,
+    /// How many partitions they have.
+    pub(super) partitions: Arc<PartitionCounts>,
     pub(super) operations: Operations,
     pub(super) counters: Registry,
     pub(super) checks: Registry,

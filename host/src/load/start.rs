@@ -88,7 +88,6 @@ pub(super) fn start_flow(
     let settings = client_settings(running, index, for_producers);
     let topics: Vec<_> =
         plan.topics.iter().enumerate().filter(|(_, t)| t.produce).map(|(at, t)| (at, t.name.clone())).collect();
-    let partitions = partitions(running.cluster);
     let wire = Arc::new(Wire::default());
     let mut clients = Vec::new();
     for _ in 0..planned.kind.clients() {
@@ -96,7 +95,7 @@ pub(super) fn start_flow(
             reach: running.reach,
             settings: &settings,
             topics: &topics,
-            partitions: &partitions,
+            partitions: shared.partitions.clone(),
             flow: index,
             paced: flow.is_timed(),
             clock: shared.clock.clone(),

@@ -10,6 +10,7 @@ use super::flow::{flow_result, flow_warnings};
 use super::lag;
 use super::limited_by::{Signs, limited_by};
 use super::requests;
+use super::topics;
 use crate::kafka::Cluster;
 use crate::load::{Ended, RunRecord};
 use crate::measure::{Machine, Measure};
@@ -52,13 +53,15 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         let own = load_cpu_s / (load_s * f64::from(facts.machine.processors)).max(f64::MIN_POSITIVE);
         (busy - own).max(0.0)
     });
+    let topics = topics::results(plan, &record.topics);
     let mut flows = Vec::new();
     for (flow, done) in plan.flows.iter().zip(record.flows) {
         let mut read = consume::result(plan, flow, &done);
-        let result = flow_result(plan, flow, done, record.ended_early_ns, &record.operations, &facts.cluster);
+        let mut result = flow_result(plan, flow, done, record.ended_early_ns, &record.operations, &facts.cluster);
         if let Some(read) = &mut read {
             read.set_rates(result.achieved_rate);
         }
+        topics::mark_growth(&mut result.partitions, &topics);
         flows.push(FlowResult { consume: read, ..result });
     }
     for flow in &flows {
@@ -68,6 +71,7 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     }
     let lag = lag::results(plan, &flows, record.lag);
     warnings.extend(lag.iter().flat_map(lag::warnings));
+    warnings.extend(topics::warnings(&topics));
     let channels = requests::channels(plan, &record.channels);
     warnings.extend(requests::silent(&channels, &flows));
     let data = data::results(plan, &record.data);
@@ -94,8 +98,9 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         machine: facts.machine,
         librdkafka: rdkafka::util::get_rdkafka_version().1,
     };
-    let out_of_rows = data::reasons(plan, &flows, &data, &record.data);
-    let outcome = outcome(plan, &flows, out_of_rows, record.ended, record.load.as_secs_f64());
+    let mut others = data::reasons(plan, &flows, &data, &record.data);
+    others.extend(topics::reasons(&topics, record.ended.as_ref()));
+    let outcome = outcome(plan, &flows, others, record.ended, record.load.as_secs_f64());
     RunResult {
         schema: SCHEMA,
         khost: env!("CARGO_PKG_VERSION"),
@@ -116,6 +121,7 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
         checks: record.checks,
         data,
         lag,
+        topics,
         channels,
         honesty,
         settings: plan.settings.iter().map(setting_line).collect(),
@@ -141,7 +147,7 @@ fn throttle(record: &RunRecord) -> BTreeMap<i32, BrokerThrottle> {
     sum
 }
 
-fn outcome(plan: &Plan, flows: &[FlowResult], out_of_rows: Vec<String>, ended: Option<Ended>, load_s: f64) -> Outcome {
+fn outcome(plan: &Plan, flows: &[FlowResult], others: Vec<String>, ended: Option<Ended>, load_s: f64) -> Outcome {
     let mut reasons = Vec::new();
     if let Some(Ended::Failed(why)) = &ended {
         reasons.push(why.clone());
@@ -164,7 +170,7 @@ fn outcome(plan: &Plan, flows: &[FlowResult], out_of_rows: Vec<String>, ended: O
         count(failed, &format!("{rounds}{} failed", if failed == 1 { "" } else { "s" }));
         reasons.extend(requests::reasons(result));
     }
-    reasons.extend(out_of_rows);
+    reasons.extend(others);
     let interrupted = ended == Some(Ended::Interrupted);
     let (verdict, exit_code) = match (interrupted, reasons.is_empty()) {
         (true, _) => ("interrupted", 130),

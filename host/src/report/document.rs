@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::consume::ConsumeResult;
 use super::lag::LagResult;
 use super::requests::{ChannelResult, Expectations, Requests};
+use super::topics::{Growth, TopicResult};
 use crate::kafka::{ClientSettings, Cluster};
 use crate::load::{CheckFigures, CounterFigures};
 use crate::measure::{Distribution, Machine, Point};
@@ -47,6 +48,8 @@ pub struct RunResult {
     pub checks: Vec<CheckFigures>,
     /// The data sets, in the manifest's order.
     pub data: Vec<DataResult>,
+    /// What has changed about the topics, in the manifest's order; empty on the embedded broker.
+    pub topics: Vec<TopicResult>,
     /// The channels, in the manifest's order.
     pub channels: Vec<ChannelResult>,
     /// The lag of consumer groups: those of consume flows, then those that the manifest names.
@@ -323,6 +326,8 @@ pub struct PartitionSpread {
     pub messages: Vec<u64>,
     /// The largest over the mean, minus 1; null without messages.
     pub above_mean: Option<f64>,
+    /// When partitions were added.
+    pub grown: Vec<Growth>,
 }
 
 /// Figures over time.

@@ -8,6 +8,7 @@ use super::explain::explain;
 use super::jobs;
 use super::numbers::plural;
 use super::requests;
+use super::topics;
 use super::window::{Span, arrivals};
 use crate::kafka::{Cluster, Code, STAMP_WIRE_BYTES};
 use crate::load::{FlowRecord, Operation, Schedule};
@@ -195,9 +196,8 @@ fn spread(partitions: &[Vec<u64>], cluster: &Cluster) -> Vec<PartitionSpread> {
     used.map(|(counts, topic)| {
         let mut messages = counts.clone();
         messages.resize(messages.len().max(topic.partitions as usize), 0);
-        let mean = messages.iter().sum::<u64>() as f64 / messages.len() as f64;
-        let most = messages.iter().max().copied().unwrap_or(0) as f64;
-        PartitionSpread { topic: topic.name.clone(), above_mean: (mean > 0.0).then(|| most / mean - 1.0), messages }
+        let above_mean = topics::above_mean(&messages);
+        PartitionSpread { topic: topic.name.clone(), above_mean, messages, grown: Vec::new() }
     })
     .collect()
 }

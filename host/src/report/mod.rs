@@ -15,6 +15,7 @@ mod paused;
 mod progress;
 mod requests;
 mod terminal;
+mod topics;
 mod window;
 
 pub use assemble::{Facts, assemble};
@@ -28,3 +29,4 @@ pub use paused::PausedResult;
 pub use progress::Display;
 pub use requests::{ChannelResult, Expectations, Requests};
 pub use terminal::text;
+pub use topics::{Growth, TopicChangeResult, TopicResult};

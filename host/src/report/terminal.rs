@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table};
 
 use super::document::{FlowResult, OperationResult, RunResult};
 use super::numbers::{count, decimal, millis, percent, plural};
-use super::{consume, data, jobs, lag, requests};
+use super::{consume, data, jobs, lag, requests, topics};
 use crate::measure::{Distribution, MEASURES, Measure};
 
 /// Partitions of a topic whose counts are all shown.
@@ -27,6 +27,7 @@ pub fn text(result: &RunResult, width: Option<usize>) -> String {
         flow_text(out, flow);
     }
     scenario_figures(out, result);
+    topics::lines(&result.topics).iter().for_each(|text| line(out, "topic", text));
     out.text.push('\n');
     honesty(out, result);
     for warning in &result.warnings {
@@ -222,7 +223,8 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
         let more = if spread.messages.len() > MOST_PARTITIONS { ", …" } else { "" };
         let above =
             spread.above_mean.map_or(String::new(), |a| format!("; the fullest is {} above the mean", percent(a)));
-        line(out, "partitions", &format!("{}: {}{more}{above}", spread.topic, counts.join(", ")));
+        let grown = topics::grown(spread);
+        line(out, "partitions", &format!("{}: {}{more}{above}{grown}", spread.topic, counts.join(", ")));
     }
     let client = |name: &str| flow.client.get(name).map_or("?", String::as_str);
     let number = |name: &str| client(name).parse().map_or_else(|_| client(name).to_owned(), count);

@@ -43,6 +43,12 @@ impl Kafka {
         }
     }
 
+    /// Removes a topic, and creates another one of its name.
+    pub(crate) fn recreate(&self, topic: &Topic, partitions: i32) {
+        self.delete(topic);
+        TopicBuilder { kafka: self, name: topic.name.clone(), partitions, config: Vec::new() }.create();
+    }
+
     /// Adds partitions to a topic up to so many, and waits until they have leaders.
     pub(crate) fn grow(&self, topic: &Topic, partitions: usize) {
         let new = NewPartitions::new(&topic.name, partitions);

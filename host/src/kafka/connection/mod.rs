@@ -3,6 +3,7 @@
 
 mod diagnose;
 mod error;
+mod lasting;
 mod sasl;
 mod scram;
 mod stream;
@@ -19,6 +20,7 @@ use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, StrBytes, enco
 
 pub(super) use diagnose::hung_up;
 pub use error::BrokerError;
+pub(super) use lasting::Lasting;
 pub(super) use stream::Timed;
 use stream::{Broken, Stream};
 

@@ -97,6 +97,9 @@ pub struct Access {
 pub struct TopicFacts {
     /// Its name in Kafka.
     pub name: String,
+    /// Its id, which another topic of the same name would not have; none where the brokers tell none.
+    #[serde(skip)]
+    pub id: Option<u128>,
     /// Whether it is there; else `khost run` would create it.
     pub exists: bool,
     /// How many.

@@ -87,6 +87,7 @@ pub(super) fn make(brokers: &mut Brokers, topic: &Topic) -> Result<TopicFacts, P
 pub(super) fn to_come(topic: &Topic) -> TopicFacts {
     TopicFacts {
         name: topic.name.clone(),
+        id: None,
         exists: false,
         partitions: 0,
         replication: 0,
@@ -104,6 +105,7 @@ fn facts(topic: &Topic, seen: &MetadataResponseTopic, created: bool) -> Result<T
     }
     Ok(TopicFacts {
         name: topic.name.clone(),
+        id: Some(seen.topic_id.as_u128()).filter(|id| *id != 0),
         exists: true,
         partitions: seen.partitions.len() as u32,
         replication: seen.partitions.first().map_or(0, |p| p.replica_nodes.len() as u32),
