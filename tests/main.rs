@@ -37,6 +37,7 @@ mod settings;
 mod stall;
 mod stamps;
 mod streams;
+mod timestamps;
 mod topics;
 mod topics_change;
 mod windows;

@@ -416,7 +416,8 @@ pub mod khost {
                 pub key: Payload,
                 pub value: Payload,
                 pub headers: _rt::Vec<Header>,
-                /// Milliseconds since the Unix epoch; -1 is the time of sending.
+                /// Milliseconds since the Unix epoch; -1 is the time of sending, and others below 0 trap. 0 is sent as 1. Any is sent, but
+                /// one before 1990 or after 2099 is told of: it may be meant in another unit.
                 pub timestamp: i64,
                 /// Which iteration of the current `iterate`, or which record of the current `handle`, it belongs to, from 0: its
                 /// latency counts from that one's instant. -1 is none of them: it counts from the call, as a session's always do.

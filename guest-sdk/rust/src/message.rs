@@ -176,7 +176,8 @@ impl Message<'_> {
         self
     }
 
-    /// Its timestamp, in milliseconds since the Unix epoch. Left out, it is the time of sending.
+    /// Its timestamp, in milliseconds since the Unix epoch. Left out, or -1, it is the time of sending. Others below 0 trap, 0 is
+    /// sent as 1, and the report tells of those before 1990 or after 2099: seconds or microseconds, most likely.
     #[inline]
     pub fn timestamp(mut self, millis: i64) -> Self {
         self.raw().timestamp = millis;

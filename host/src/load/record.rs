@@ -8,6 +8,7 @@ use super::operations::Operation;
 use super::prefetch::Prefetch;
 use super::readers::ReadersRecord;
 use super::stop::Ended;
+use super::timestamps::OddTimestamps;
 use super::topics::TopicRecord;
 use crate::kafka::{ClientSettings, LagRecord, ReplyCounts, WireFigures};
 use crate::measure::FlowTotals;
@@ -52,6 +53,8 @@ pub struct RunRecord {
     pub overruns: u32,
     /// What the traps said, with how often.
     pub trap_texts: Vec<(String, u64)>,
+    /// Messages whose timestamps can't be meant.
+    pub timestamps: Vec<OddTimestamps>,
     /// Guests' log lines that were left out.
     pub log_lines_dropped: u64,
     /// What librdkafka complained of, with how often.

@@ -20,6 +20,7 @@ use super::replies;
 use super::shared::{Bodies, Shared, Traps};
 use super::start::{await_readiness, leave_groups, start_flow, start_workers};
 use super::stop::Stop;
+use super::timestamps::Timestamps;
 use super::topics::Topics;
 use super::watch::{Observer, Watch};
 use super::worker_host::WorkerHost;
@@ -137,6 +138,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         ids,
         log: Log::new(lines),
         traps: Traps::default(),
+        timestamps: Timestamps::new(plan.flows.len(), plan.topics.len()),
     });
     let topics = Topics::watch(running, &shared)?;
     let readers = replies::start(running, &shared)?;
@@ -253,6 +255,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         traps: shared.traps.count.load(Relaxed),
         overruns: shared.traps.overruns.load(Relaxed),
         trap_texts: shared.traps.texts.list(),
+        timestamps: shared.timestamps.list(),
         log_lines_dropped: shared.log.dropped(),
         lag,
         complaints: running.reach.complaints().into_iter().collect(),

@@ -9,6 +9,7 @@ use super::data::Data;
 use super::log::Log;
 use super::operations::Operations;
 use super::stop::Stop;
+use super::timestamps::Timestamps;
 use crate::kafka::{Ids, Line, PartitionCounts};
 use crate::measure::RunClock;
 use crate::plan::Topic;
@@ -32,6 +33,7 @@ pub(super) struct Shared {
     pub(super) lines: Vec<Arc<Line>>,
     pub(super) log: Log,
     pub(super) traps: Traps,
+    pub(super) timestamps: Timestamps,
 }
 
 /// What guests did wrong, by text.

@@ -12,7 +12,7 @@ use super::limited_by::{Signs, limited_by};
 use super::requests;
 use super::topics;
 use crate::kafka::Cluster;
-use crate::load::{Ended, RunRecord};
+use crate::load::{Ended, OddTimestamps, RunRecord};
 use crate::measure::{Machine, Measure};
 use crate::plan::Plan;
 
@@ -72,6 +72,8 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     let lag = lag::results(plan, &flows, record.lag);
     warnings.extend(lag.iter().flat_map(lag::warnings));
     warnings.extend(topics::warnings(&topics));
+    let odd = |one: &OddTimestamps| one.sentences(&plan.flows[one.flow].name, &plan.topics[one.topic].name);
+    warnings.extend(record.timestamps.iter().flat_map(odd));
     let channels = requests::channels(plan, &record.channels);
     warnings.extend(requests::silent(&channels, &flows));
     let data = data::results(plan, &record.data);

@@ -5,6 +5,7 @@ use crate::measure::Refuser;
 
 const MSG_SIZE_TOO_LARGE: i32 = 10;
 const NOT_ENOUGH_REPLICAS: i32 = 19;
+const INVALID_TIMESTAMP: i32 = 32;
 const INVALID_RECORD: i32 = 87;
 const MSG_TIMED_OUT: i32 = -192;
 const PURGE_QUEUE: i32 = -152;
@@ -34,6 +35,11 @@ pub(super) fn explain(by: Refuser, code: i32, client: &ClientSettings, topics: &
         }
         INVALID_RECORD if topics.iter().any(TopicFacts::is_compacted) => {
             "a compacted topic needs a key in every record".into()
+        }
+        INVALID_TIMESTAMP => {
+            "further from the broker's clock than message.timestamp.before.max.ms or message.timestamp.after.max.ms of the topic \
+             allows"
+                .into()
         }
         INVALID_RECORD => "the broker refused the record: look at the topic's message.timestamp.* settings".into(),
         MSG_TIMED_OUT => format!("no acknowledgement within delivery.timeout.ms = {}", setting("delivery.timeout.ms")),

@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::{WorkerHost, recording};
-use crate::guest::{Acknowledgement, Outgoing, Part, Sending};
+use crate::guest::{Acknowledgement, Host, Level, Outgoing, Part, Sending};
 use crate::kafka::{Delivery, ENDING, Record, Rejected, Settled, Value};
 use crate::load::later::{Delayed, DelayedValue};
+use crate::load::timestamps::NOW;
 use crate::measure::{Measure, Tag, WorkInterval};
 
 /// Delayed messages of a flow that wait at a time, in bytes; a guest that delays more waits.
@@ -81,6 +82,13 @@ impl WorkerHost {
     #[inline]
     pub(super) unsafe fn push_message(&mut self, message: &Outgoing<'_>) -> Result<(), String> {
         let topic = self.topic(message.topic)?;
+        let checked;
+        let message = if message.timestamp == NOW {
+            message
+        } else {
+            checked = Outgoing { timestamp: self.timestamp(topic, message.timestamp)?, ..*message };
+            &checked
+        };
         self.figures.check_operation(message.operation)?;
         let operation = self.shared.operations.number(self.flow.index, message.operation);
         let tag = match usize::try_from(message.iteration) {
@@ -158,6 +166,17 @@ impl WorkerHost {
         }
         self.book_call();
         self.call.delivery = None;
+    }
+
+    /// The timestamp that a message is sent with, of one that it has.
+    fn timestamp(&mut self, topic: usize, millis: i64) -> Result<i64, String> {
+        let shared = &self.shared;
+        let name = &shared.topics[topic].name;
+        let (sent, told) = shared.timestamps.check(self.flow.index, topic, name, millis)?;
+        if let Some(text) = told {
+            self.log(Level::Warn, &text);
+        }
+        Ok(sent)
     }
 
     /// What a message without an iteration counts from: the call.
