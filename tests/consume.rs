@@ -95,6 +95,59 @@ fn records_arrive_as_they_were_written() {
     }
 }
 
+/// What lies in a compacted topic reaches the scenario as it is: null is not empty, and bytes need not be text.
+#[test]
+fn a_handler_tells_null_from_empty_and_takes_any_bytes() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let load = kafka.topic("compacted").config("cleanup.policy", "compact").create();
+    let seen = kafka.topic("seen").create();
+    let odd = [(&b"\xff\xfe\x80"[..], Some(&b"\0\xc3"[..])), (b"\xc3\x28", None), (b"\xf0\x9f", Some(b""))];
+    let messages: Vec<Fixed> =
+        [(&b""[..], Some(&b"v"[..])), (b"k", None), (b"l", Some(b"")), (b"\xff\0", Some(b"\xfe"))]
+            .into_iter()
+            .map(|(key, value)| {
+                odd.iter().fold(Fixed::new(Some(key), value), |message, (name, value)| message.raw_header(name, *value))
+            })
+            .collect();
+    // for each record its key and value, then for each of its headers the name as key and the value as value
+    let guest = echoes(sends(&messages), "").handles(
+        "(local.set $n (i32.const 1048576))
+         (loop $all
+           (local.set $r (i32.add (local.get $records) (i32.mul (local.get $i) (i32.const 48))))
+           (call $tell (local.get $n) (local.get $bytes) (i32.add (local.get $r) (i32.const 24)) (i32.add (local.get $r) (i32.const 32)))
+           (local.set $n (i32.add (local.get $n) (i32.const 64)))
+           (local.set $h (i32.add (local.get $headers) (i32.mul (i32.load offset=40 (local.get $r)) (i32.const 16))))
+           (local.set $p (i32.load offset=44 (local.get $r)))
+           (loop $each
+             (call $tell (local.get $n) (local.get $bytes) (local.get $h) (i32.add (local.get $h) (i32.const 8)))
+             (local.set $n (i32.add (local.get $n) (i32.const 64)))
+             (local.set $h (i32.add (local.get $h) (i32.const 16)))
+             (br_if $each (local.tee $p (i32.sub (local.get $p) (i32.const 1)))))
+           (br_if $all (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $count))))
+         (call $produce (i32.const 1048576) (i32.div_u (i32.sub (local.get $n) (i32.const 1048576)) (i32.const 64)))
+         (local.get $count)",
+    );
+    let guest = guest.functions(
+        "(func $tell (param $m i32) (param $bytes i32) (param $key i32) (param $value i32)
+           (memory.fill (local.get $m) (i32.const 0) (i32.const 64))
+           (i32.store (local.get $m) (global.get $seen))
+           (i32.store offset=4 (local.get $m) (i32.const -1))
+           (call $payload (i32.add (local.get $m) (i32.const 8)) (local.get $bytes) (local.get $key))
+           (call $payload (i32.add (local.get $m) (i32.const 24)) (local.get $bytes) (local.get $value))
+           (i64.store offset=48 (local.get $m) (i64.const -1)))",
+    );
+    let plan = on_kafka(&load, &seen, "from = \"earliest\"\niterations = 4", "iterations = 1", "");
+    let output = Project::of(&guest, &plan).run().brokers(&kafka).json().output();
+    output.exits(0).is_civil();
+    let told: Vec<_> = seen.records().into_iter().map(|record| (record.key, record.value)).collect();
+    let mut expected = Vec::new();
+    for message in &messages {
+        expected.push((message.key.clone(), message.value.clone()));
+        expected.extend(message.raw_headers.iter().map(|(name, value)| (Some(name.clone()), value.clone())));
+    }
+    assert_eq!(told, expected, "{output}");
+}
+
 #[test]
 fn workers_share_the_partitions_and_handle_each_record_once() {
     let Some(kafka) = Kafka::shared() else { return };

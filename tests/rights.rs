@@ -172,3 +172,23 @@ fn a_consume_flow_needs_its_group_and_to_read_its_topics() {
     check().exits(0).prints(&group);
     run().exits(0).is_civil();
 }
+
+#[test]
+fn a_group_that_may_not_be_read_with_any_more_ends_the_run_with_its_name() {
+    let Some(kafka) = Kafka::secured() else { return };
+    let (topic, group) = (kafka.topic("guarded").create(), unique("guarded"));
+    let plan = manifest(&topic.name, "", "duration = \"10m\"").replace("[\"produce\"]", "[\"consume\"]");
+    let flow = format!("kind = \"consume\"\ntopics = [\"load\"]\ngroup = \"{group}\"");
+    let guest = Guest::new("(i32.const 0)").handles("(local.get $count)");
+    let project = Project::of(&guest, &plan.replace("kind = \"stream\"", &flow));
+    kafka.allow(PRINCIPAL, Operation::Read, Resource::Topic(&topic.name));
+    kafka.allow(PRINCIPAL, Operation::Read, Resource::Group(&group));
+    let khost = as_alice(project.run(), &kafka).kafka("heartbeat.interval.ms", "500").json();
+    let khost = khost.limit(Duration::from_secs(90)).start();
+    khost.wait_for_stderr("records");
+    kafka.revoke(PRINCIPAL, Operation::Read, Resource::Group(&group));
+    let output = khost.finish();
+    let reasons = output.exits(1).is_civil().result().reasons().join("\n").to_lowercase();
+    let named = reasons.contains(&group) && reasons.contains("group authorization failed");
+    output.check(named, "the group, and what it lacks");
+}

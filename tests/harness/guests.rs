@@ -174,6 +174,8 @@ pub(crate) struct Fixed {
     pub(crate) key: Option<Vec<u8>>,
     pub(crate) value: Option<Vec<u8>>,
     pub(crate) headers: Vec<(String, Option<Vec<u8>>)>,
+    /// Headers behind the others, whose names may be any bytes.
+    pub(crate) raw_headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     pub(crate) timestamp: Option<i64>,
 }
 
@@ -189,6 +191,11 @@ impl Fixed {
 
     pub(crate) fn header(mut self, name: &str, value: Option<&[u8]>) -> Self {
         self.headers.push((name.into(), value.map(<[u8]>::to_vec)));
+        self
+    }
+
+    pub(crate) fn raw_header(mut self, name: &[u8], value: Option<&[u8]>) -> Self {
+        self.raw_headers.push((name.to_vec(), value.map(<[u8]>::to_vec)));
         self
     }
 
@@ -221,9 +228,11 @@ pub(crate) fn sends_by(messages: &[Fixed], call: impl Fn(usize, usize) -> String
                 word(&mut list, value);
             }
         }
-        let headers = headers(&mut guest, &message.headers);
+        let named = message.headers.iter().map(|(name, value)| (name.as_bytes(), value));
+        let all: Vec<_> = named.chain(message.raw_headers.iter().map(|(name, value)| (&name[..], value))).collect();
+        let headers = headers(&mut guest, &all);
         word(&mut list, headers as i64);
-        word(&mut list, message.headers.len() as i64);
+        word(&mut list, all.len() as i64);
         list.extend_from_slice(&message.timestamp.unwrap_or(-1).to_le_bytes());
         word(&mut list, 0);
         word(&mut list, 0);
@@ -286,11 +295,11 @@ pub(crate) fn sends_requests(messages: &[Fixed], timeout_ns: u64) -> Guest {
     .import("kafka", "send-requests", "(param i32 i32 i32 i64)")
 }
 
-fn headers(guest: &mut Guest, headers: &[(String, Option<Vec<u8>>)]) -> usize {
+fn headers(guest: &mut Guest, headers: &[(&[u8], &Option<Vec<u8>>)]) -> usize {
     let mut list = Vec::with_capacity(headers.len() * HEADER_BYTES);
     for (name, value) in headers {
         let bytes = value.as_deref().unwrap_or_default();
-        let (name_at, value_at) = (guest.data(name.as_bytes()), guest.data(bytes));
+        let (name_at, value_at) = (guest.data(name), guest.data(bytes));
         for word in [name_at, name.len(), usize::from(value.is_some()), value_at, bytes.len()] {
             list.extend_from_slice(&(word as u32).to_le_bytes());
         }
