@@ -260,14 +260,14 @@ impl Statistics {
 /// They are live records without an error.
 pub(super) unsafe fn wire_bytes<'m>(records: impl Iterator<Item = &'m *mut rd::rd_kafka_message_t>) -> u64 {
     let mut of_headers = None;
-    let mut one = |record: &*mut rd::rd_kafka_message_t| {
+    let one = |record: &*mut rd::rd_kafka_message_t| {
         // SAFETY: as the caller says.
         unsafe {
             let headers = *of_headers.get_or_insert_with(|| header_bytes(*record));
             wire_size((**record).key_len, (**record).len, headers)
         }
     };
-    records.map(|record| one(record)).sum()
+    records.map(one).sum()
 }
 
 /// # Safety
