@@ -364,6 +364,17 @@ fn a_handler_that_takes_too_long_is_thrown_out_of_its_group_and_told_of() {
 }
 
 #[test]
+fn a_consumer_that_waits_for_the_warm_up_s_end_stays_in_its_group() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());
+    let plan = on_kafka(&load, &seen, "after = \"warm-up\"", "rate = \"10/s\"\niterations = 10", "warm-up = \"9s\"");
+    let khost = Project::of(&echo(), &plan).run().brokers(&kafka).json();
+    let output = khost.kafka("max.poll.interval.ms", "6000").kafka("session.timeout.ms", "6000").output();
+    let result = output.exits(0).is_civil().result();
+    output.check(result.count_of("/flows/0/consume/groups/0/times_left") == 0, "it has asked for records in time");
+}
+
+#[test]
 fn a_topic_that_goes_away_ends_the_run_with_its_name() {
     let Some(kafka) = Kafka::shared() else { return };
     let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());

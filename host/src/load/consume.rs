@@ -264,6 +264,14 @@ impl Rounds for Reader {
                 return self.fail(worker, &error);
             }
         }
+        // the start may lie far ahead: the group is not to wait for that
+        let leaves = || worker.shared.stop.is_ending() || worker.flow.is_too_late();
+        while gate.is_ahead_by() > LOOK && !leaves() {
+            if let Err(error) = self.consumer().serve() {
+                return self.fail(worker, &error);
+            }
+            std::thread::sleep(LOOK);
+        }
     }
 
     fn begin(&mut self, _flow: &FlowRun) {

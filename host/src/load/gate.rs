@@ -51,6 +51,14 @@ impl Gate {
         *waited.unwrap_or_else(PoisonError::into_inner).0 != State::Waiting
     }
 
+    /// How far ahead the start is, if it is known and lies ahead.
+    pub(super) fn is_ahead_by(&self) -> Duration {
+        match *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Begins(start) => start.saturating_duration_since(Instant::now()),
+            State::Waiting | State::Never => Duration::ZERO,
+        }
+    }
+
     /// Waits for the start; answers false where there is none, as the run ends before, or `leaves` says so. The calling
     /// thread is enlisted with `stop`, which wakes it.
     pub(super) fn wait(&self, stop: &Stop, leaves: impl Fn() -> bool) -> bool {
