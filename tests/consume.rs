@@ -210,9 +210,13 @@ fn consumers_alone_end_with_the_run() {
 fn more_workers_than_partitions_are_idle_and_named() {
     let Some(kafka) = Kafka::shared() else { return };
     let (load, seen) = (kafka.topic("in").partitions(2).create(), kafka.topic("seen").create());
-    for strategy in ["range", "cooperative-sticky"] {
+    for (name, value) in [
+        ("partition.assignment.strategy", "range"),
+        ("partition.assignment.strategy", "cooperative-sticky"),
+        ("group.protocol", "consumer"),
+    ] {
         let plan = on_kafka(&load, &seen, "workers = 3\niterations = 100", "iterations = 100", "");
-        let khost = Project::of(&echo(), &plan).run().brokers(&kafka).kafka("partition.assignment.strategy", strategy);
+        let khost = Project::of(&echo(), &plan).run().brokers(&kafka).kafka(name, value);
         let output = khost.json().output();
         has_handled(output.exits(0).is_civil(), 100);
         let idle = output.result().warnings().iter().any(|text| text.contains("1 of 3 workers had no partition"));

@@ -222,6 +222,27 @@ fn an_empty_topic_is_read_to_its_end_at_once_and_waited_for_from_there() {
 }
 
 #[test]
+fn what_a_worker_still_holds_is_handled_when_another_has_left() {
+    let Some(kafka) = Kafka::shared() else { return };
+    let (load, seen) = (kafka.topic("in").partitions(2).create(), kafka.topic("seen").create());
+    // more than one taking of records, so that the partition's end comes with the last of them
+    Load::new(&kafka, &load).write((0..700).map(|_| 0), None, &[7; 99]);
+    let sleeps = echoes(producer(1), "(drop (call $sleep (i64.const 5000000)))").import(
+        "clock",
+        "sleep",
+        "(param i64) (result i32)",
+    );
+    for strategy in ["range", "cooperative-sticky"] {
+        let app = "workers = 2\nfrom = \"earliest\"\nuntil = \"end\"\nmax-bytes = \"150B\"";
+        let plan = manifest(&load, Some(&seen), &unique("group"), app);
+        let khost = Project::of(&sleeps, &plan).run().brokers(&kafka).json();
+        let output = khost.kafka("partition.assignment.strategy", strategy).output();
+        output.exits(0).is_civil();
+        output.check(handled(&output) == 700, "all of them, though the other worker has nothing to do and leaves");
+    }
+}
+
+#[test]
 fn after_an_abrupt_end_nothing_is_skipped_and_repeats_are_one_batch_at_most() {
     let Some(kafka) = Kafka::shared() else { return };
     let (load, seen) = (kafka.topic("in").partitions(2).create(), kafka.topic("seen").create());

@@ -25,8 +25,8 @@ const SLICE: Duration = Duration::from_millis(50);
 /// How long the group may take to give each worker its partitions. A group of others may be about to rebalance: that takes
 /// as long as its slowest member.
 const JOIN: Duration = Duration::from_secs(60);
-/// Where a worker has no partition, how long nothing may have changed: members learn by their heartbeats, every 3 to 5 s, that
-/// they are to give partitions up for one who came later.
+/// Where a worker has no partition, or has lost one, how long nothing may have changed: members learn by their heartbeats, every
+/// 3 to 5 s, that they are to give partitions up for one who came later.
 const SETTLED: Duration = Duration::from_secs(6);
 /// How often it is asked whether that is so.
 const LOOK: Duration = Duration::from_millis(5);
@@ -282,7 +282,7 @@ impl Rounds for Reader {
         let flow = &worker.flow;
         let now_ns = worker.shared.clock.now_ns();
         let left = flow.end_ns().map(|end| Duration::from_nanos(end.saturating_sub(now_ns)));
-        let is_through = self.group.is_read_through() && self.consumer().held().next().is_none();
+        let is_through = self.group.is_read_through(SETTLED) && self.consumer().held().next().is_none();
         if self.broken || left == Some(Duration::ZERO) || self.readers.are_done(flow) || is_through {
             return Next::Done;
         }

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr::{self, RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS};
 
-use super::error::ConsumeError;
+use super::error::{ConsumeError, unreadable};
 use super::event::{Event, Queue};
 use super::group::Partition;
 use super::list::List;
@@ -37,6 +37,7 @@ impl Consumer {
         }
         self.numbers.clear();
         self.let_go(|partition| partitions.contains(&partition));
+        self.group.goes(&partitions);
         self.resume(|partition| partitions.contains(&partition))?;
         if let Some(pausing) = &mut self.pausing {
             let paused = pausing.forget(|partition| partitions.contains(&partition));
@@ -59,7 +60,7 @@ impl Consumer {
             unsafe {
                 let queue = rd::rd_kafka_queue_get_partition(rk, topic.as_ptr(), partition);
                 if queue.is_null() {
-                    continue;
+                    return Err(unreadable(topic, partition, "the client has no queue for it".to_owned()));
                 }
                 let queue = Queue(queue);
                 match self.pausing.as_mut().filter(|pausing| pausing.keeps()) {
@@ -92,6 +93,27 @@ impl Consumer {
             self.store(&starts)?;
         }
         Ok(())
+    }
+
+    /// By the newer protocol of groups librdkafka tells nothing of a first assignment that is empty: then it counts that the
+    /// member has joined.
+    pub(super) fn look_whether_it_has_joined(&self) {
+        if !self.is_of_newer_protocol || self.begun {
+            return;
+        }
+        // SAFETY: the client is live; what it answers is ours, if it is not null.
+        let epoch = unsafe {
+            let metadata = rd::rd_kafka_consumer_group_metadata(self.handle.rk);
+            if metadata.is_null() {
+                return;
+            }
+            let epoch = rd::rd_kafka_consumer_group_metadata_generation_id(metadata);
+            rd::rd_kafka_consumer_group_metadata_destroy(metadata);
+            epoch
+        };
+        if epoch > 0 {
+            self.group.has_joined(self.member);
+        }
     }
 
     /// Nothing is fetched before the load begins: it would be read out of the measured time. It is said before librdkafka is

@@ -67,6 +67,8 @@ struct Places {
     ends_are_known: bool,
     /// Partitions that have no record left before their end.
     through: HashSet<Partition>,
+    /// What the group had committed when it was asked before the load.
+    committed_before: HashMap<Partition, i64>,
     repeated: u64,
     skipped: u64,
 }
@@ -86,6 +88,8 @@ struct Members {
     all: Vec<Member>,
     /// When partitions last came or went.
     changed: Instant,
+    /// What they lost in the load, and none of them has got since.
+    lost: HashSet<Partition>,
     rebalances: Rebalances,
 }
 
@@ -171,7 +175,12 @@ impl Group {
             places: Mutex::default(),
             commits: Mutex::default(),
             pauses: Mutex::default(),
-            members: Mutex::new(Members { all: members, changed: Instant::now(), rebalances: Rebalances::default() }),
+            members: Mutex::new(Members {
+                all: members,
+                changed: Instant::now(),
+                lost: HashSet::new(),
+                rebalances: Rebalances::default(),
+            }),
             left: AtomicU64::new(0),
         }
     }
@@ -199,7 +208,9 @@ impl Group {
         drop(places);
         if !self.begun.swap(true, Ordering::AcqRel) {
             // what they had before others joined does not matter
-            for member in &mut self.members().all {
+            let mut members = self.members();
+            members.lost.clear();
+            for member in &mut members.all {
                 member.last = member.assigned.clone().unwrap_or_default();
             }
         }
@@ -210,8 +221,9 @@ impl Group {
         self.begun.load(Ordering::Acquire)
     }
 
-    /// Whether all that our consumers have is read up to where it is to be. What others in the group read is theirs.
-    pub fn is_read_through(&self) -> bool {
+    /// Whether all that our consumers have is read up to where it is to be. What others in the group read is theirs; what our
+    /// consumers lost is theirs, too, when nothing has changed for as long as `settled`: until then one of ours may get it.
+    pub fn is_read_through(&self, settled: Duration) -> bool {
         if !self.to_ends {
             return false;
         }
@@ -221,7 +233,10 @@ impl Group {
         let of_member = |member: &Member| {
             member.assigned.as_ref().is_some_and(|partitions| partitions.iter().all(|one| places.are_through(*one)))
         };
-        places.ends_are_known && members.all.iter().all(of_member)
+        let is_elsewhere = || members.changed.elapsed() >= settled;
+        places.ends_are_known
+            && members.all.iter().all(of_member)
+            && (members.lost.iter().all(|one| places.are_through(*one)) || is_elsewhere())
     }
 
     /// Whether a partition is.
@@ -309,11 +324,23 @@ impl Group {
         self.members().all[member].waits_since = Some(Instant::now());
     }
 
+    /// A consumer has joined, and is told of no partition yet: it counts as one that has none.
+    pub(super) fn has_joined(&self, member: usize) {
+        let mut members = self.members();
+        if members.all[member].assigned.is_none() {
+            members.all[member].assigned = Some(Vec::new());
+            members.changed = Instant::now();
+        }
+    }
+
     pub(super) fn assign(&self, member: usize, partitions: Option<Vec<Partition>>) {
         let has_begun = self.has_begun();
         let now = Instant::now();
         let mut members = self.members();
         members.changed = now;
+        let had = members.all[member].assigned.take().unwrap_or_default();
+        members.lost.extend(had);
+        partitions.iter().flatten().for_each(|one| _ = members.lost.remove(one));
         let member = &mut members.all[member];
         if let Some(some) = partitions.as_ref().filter(|list| !list.is_empty()) {
             member.last.clone_from(some);
@@ -341,6 +368,12 @@ impl Group {
 
     pub(super) fn set_next(&self, partition: Partition, offset: i64) {
         self.places().next.insert(partition, offset);
+    }
+
+    /// These go elsewhere, with what was taken of them and not handed over: their ends are to be reached again.
+    pub(super) fn goes(&self, partitions: &[Partition]) {
+        let mut places = self.places();
+        partitions.iter().for_each(|one| _ = places.through.remove(one));
     }
 
     /// A consumer has taken all records that there are before this offset.
@@ -371,14 +404,24 @@ impl Group {
         ours.filter_map(|partition| Some((*partition, *next.get(partition)?))).collect()
     }
 
-    /// Whether it matters what the group has committed for a partition.
+    /// Whether it matters what the group has committed for a partition. Where partitions may move it does whatever they are read
+    /// from: only what is committed after that was handled meanwhile.
     pub(super) fn asks_for_committed(&self, partition: Partition) -> bool {
-        self.has_begun() || (self.from == ReadFrom::Committed && self.next(partition).is_none())
+        let may_matter = self.from == ReadFrom::Committed || self.dealer == Dealer::Group;
+        self.has_begun() || (may_matter && self.next(partition).is_none())
+    }
+
+    /// Before the load, the group has committed these.
+    pub(super) fn were_committed(&self, offsets: &HashMap<Partition, i64>) {
+        if !self.has_begun() {
+            self.places().committed_before.extend(offsets);
+        }
     }
 
     /// Where to begin in a partition for which the group has committed this.
     pub(super) fn start(&self, partition: Partition, committed: Option<i64>) -> Start {
         let is_new = self.partitions.get(partition.0).is_none_or(|count| partition.1 as u32 >= *count);
+        let before = self.places().committed_before.get(&partition).copied();
         match (self.has_begun(), self.next(partition), committed) {
             (false, Some(next), _) => Start::At(next),
             (false, None, committed) => match (self.from, committed) {
@@ -391,7 +434,10 @@ impl Group {
                 (ReadFrom::BeforeEnd(count), _) => Start::BeforeEnd(count),
             },
             // it may have been with another process for a while, which has committed what it handled
-            (true, Some(next), committed) => Start::At(committed.map_or(next, |committed| committed.max(next))),
+            (true, Some(next), committed) => {
+                let meanwhile = committed.filter(|committed| Some(*committed) != before);
+                Start::At(meanwhile.map_or(next, |committed| committed.max(next)))
+            }
             (true, None, Some(committed)) => Start::At(committed),
             (true, None, None) if is_new => Start::First,
             (true, None, None) => Start::Reset,
@@ -477,6 +523,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_committed_before_the_load_is_not_handled_in_it() {
+        let group = group(ReadFrom::Earliest);
+        assert!(group.asks_for_committed((1, 0)));
+        group.were_committed(&HashMap::from([((1, 0), 90)]));
+        assert_eq!(group.start((1, 0), Some(90)), Start::First);
+        group.set_next((1, 0), 0);
+        begin(&group, &[]);
+        group.handed_over((1, 0), 0, 5, 0);
+        assert_eq!(group.start((1, 0), Some(90)), Start::At(5));
+        assert_eq!(group.start((1, 0), Some(20)), Start::At(20), "handled elsewhere meanwhile");
+    }
+
+    #[test]
     fn it_is_complete_with_an_empty_assignment_too_once_that_stays() {
         let group = group(ReadFrom::Latest);
         let (at_once, never) = (Duration::ZERO, Duration::MAX);
@@ -508,16 +567,49 @@ mod tests {
         group.assign(1, Some(Vec::new()));
         group.set_next((1, 0), 0);
         group.set_next((1, 1), 4);
-        assert!(!group.is_read_through(), "its ends are not known yet");
+        let settled = Duration::MAX;
+        assert!(!group.is_read_through(settled), "its ends are not known yet");
         begin(&group, &[((1, 0), 10), ((1, 1), 4), ((1, 2), 8)]);
         begin(&group, &[((1, 0), 90)]);
-        assert!(!group.is_read_through());
+        assert!(!group.is_read_through(settled));
         group.handed_over((1, 0), 0, 9, 0);
-        assert!(!group.is_read_through());
+        assert!(!group.is_read_through(settled));
         group.reached((1, 0), 10);
-        assert!(group.is_read_through(), "the last offset is a transaction's mark");
+        assert!(group.is_read_through(settled), "the last offset is a transaction's mark");
         group.assign(1, None);
-        assert!(!group.is_read_through(), "it may be given more");
+        assert!(!group.is_read_through(settled), "it may be given more");
+    }
+
+    #[test]
+    fn what_moves_is_read_through_where_it_goes() {
+        let group = Group::new(GroupSetup { to_ends: true, ..setup(ReadFrom::Earliest) });
+        let (at_once, never) = (Duration::ZERO, Duration::MAX);
+        group.assign(0, Some(vec![(1, 0), (1, 1)]));
+        group.assign(1, Some(Vec::new()));
+        begin(&group, &[((1, 0), 10), ((1, 1), 0)]);
+        group.set_next((1, 0), 4);
+        group.set_next((1, 1), 0);
+        group.reached((1, 0), 10);
+        assert!(group.is_read_through(never), "its last records are held by the member");
+        group.goes(&[(1, 0)]);
+        group.assign(0, Some(vec![(1, 1)]));
+        assert!(!group.is_read_through(never), "the records went with it, and nobody has it yet");
+        assert!(group.is_read_through(at_once), "another process has it");
+        group.assign(1, Some(vec![(1, 0)]));
+        assert!(!group.is_read_through(at_once));
+        group.handed_over((1, 0), 4, 10, 0);
+        assert!(group.is_read_through(never));
+    }
+
+    #[test]
+    fn a_member_that_has_joined_without_a_word_has_nothing() {
+        let group = group(ReadFrom::Latest);
+        group.assign(0, Some(vec![(1, 0)]));
+        group.has_joined(1);
+        group.has_joined(0);
+        assert!(group.is_complete(Duration::ZERO) && group.of_member(0) == [(1, 0)]);
+        group.assign(1, Some(vec![(1, 1)]));
+        assert!(group.joined_after()[1].is_some());
     }
 
     #[test]

@@ -86,6 +86,8 @@ pub struct Consumer {
     /// Topics' numbers by librdkafka's handles; handles last as long as an assignment.
     numbers: HashMap<*mut rd::rd_kafka_topic_t, usize>,
     gives_up: GivesUp,
+    /// Whether it is in a group by `group.protocol=consumer`.
+    is_of_newer_protocol: bool,
     begun: bool,
     /// Partitions that are not fetched before the load begins.
     held_back: Vec<Partition>,
@@ -134,6 +136,8 @@ impl Consumer {
             unsafe { rd::rd_kafka_conf_set_events(conf, events) };
         })?;
         let rk = handle.rk;
+        let is_of_newer_protocol =
+            group.dealer == Dealer::Group && settings.get("group.protocol").is_some_and(|name| name == "consumer");
         // SAFETY: the client is live, and destroyed after its queues.
         let (main, affairs, records) = unsafe {
             let main = Queue(rd::rd_kafka_queue_get_main(rk));
@@ -151,6 +155,7 @@ impl Consumer {
             arrived_us: 0,
             numbers: HashMap::new(),
             gives_up,
+            is_of_newer_protocol,
             begun: false,
             held_back: Vec::new(),
             pausing: pause.map(Pausing::new),
@@ -206,6 +211,7 @@ impl Consumer {
                 _ => {}
             }
         }
+        self.look_whether_it_has_joined();
         Ok(())
     }
 

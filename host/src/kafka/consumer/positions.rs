@@ -28,6 +28,7 @@ pub(super) unsafe fn find(
 ) -> Result<(), ConsumeError> {
     // SAFETY: as the caller says.
     let committed = unsafe { committed(rk, group, partitions) }?;
+    group.were_committed(&committed);
     let at_first = matches!(reset, Some("earliest" | "smallest" | "beginning"));
     for (at, partition) in partitions.iter().enumerate() {
         let start = match group.start(*partition, committed.get(partition).copied()) {
