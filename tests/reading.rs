@@ -297,8 +297,7 @@ fn static_members_keep_their_place_when_they_leave() {
     Load::new(&kafka, &load).write([0, 1], None, b"x");
     let (group, ids) = (unique("group"), unique("app"));
     let app = format!("handler = false\nworkers = 2\nfrom = \"earliest\"\nuntil = \"end\"\ninstance-ids = \"{ids}\"");
-    let project =
-        Project::of(&echo(), &manifest(&load, None, &group, &app).replace("partitions = 1", "partitions = 1"));
+    let project = Project::of(&echo(), &manifest(&load, None, &group, &app));
     let first = project.run().brokers(&kafka).json().output();
     assert_eq!(handled(first.exits(0).is_civil()), 2);
     assert_eq!(first.result().text_of("/flows/0/consume/client/group.instance.id"), format!("{ids}-1"));

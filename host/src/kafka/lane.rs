@@ -262,6 +262,12 @@ impl Lane {
             if !self.wait_for_room(stop) {
                 break ENDING;
             }
+            if let Some(stamper) = &self.stamper {
+                // it is sent only now: what it waited for room is not part of its way
+                let stamp = stamper.stamp(tag.time_us(), tag.is_warm_up()).bytes();
+                // SAFETY: the message was not taken, so the headers are still ours; the value is copied.
+                unsafe { set_stamp(headers, &stamp) };
+            }
         };
         if code == 0 {
             return;
@@ -322,6 +328,25 @@ impl Lane {
     /// How long the worker waited for room since the last time.
     pub fn take_blocked(&mut self) -> Duration {
         std::mem::take(&mut self.blocked)
+    }
+}
+
+/// Puts another stamp in the place of the one that is there.
+///
+/// # Safety
+/// `headers` are live and ours.
+unsafe fn set_stamp(headers: *mut rd::rd_kafka_headers_t, stamp: &[u8]) {
+    let name = STAMP_HEADER.as_ptr().cast();
+    // SAFETY: as the caller says; the name to be removed is NUL-terminated, lengths are passed along with the rest.
+    unsafe {
+        rd::rd_kafka_header_remove(headers, c"khost".as_ptr());
+        rd::rd_kafka_header_add(
+            headers,
+            name,
+            STAMP_HEADER.len() as isize,
+            stamp.as_ptr().cast(),
+            stamp.len() as isize,
+        );
     }
 }
 

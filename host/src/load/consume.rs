@@ -30,6 +30,8 @@ const JOIN: Duration = Duration::from_secs(60);
 const SETTLED: Duration = Duration::from_secs(6);
 /// How often it is asked whether that is so.
 const LOOK: Duration = Duration::from_millis(5);
+/// Where a group reads to its end, how long nothing may come: as long as a broker may take to be elected or restarted.
+const STALL: Duration = Duration::from_secs(60);
 /// How long leaving the group may take: what is handled is committed with it.
 const CLOSE: Duration = Duration::from_secs(10);
 /// The same when nothing may wait any more.
@@ -106,6 +108,17 @@ impl Reader {
     fn fail(&mut self, worker: &Worker, error: &ConsumeError) {
         self.broken = true;
         worker.shared.stop.end_because(Ended::Failed(format!("flow `{}`: {error}", worker.identity.flow)));
+    }
+
+    /// A group that reads to its end has something to come to: where nothing comes, nor anything is being handled, it fails.
+    fn look_for_a_stall(&mut self, worker: &Worker) {
+        if self.readers.handling.load(Relaxed) > 0 {
+            return;
+        }
+        if let Some(what) = self.group.stalls(STALL) {
+            let reason = format!("nothing came for {}: {what}", format_duration(STALL));
+            self.fail(worker, &ConsumeError::Group { group: self.group.name.clone(), reason });
+        }
     }
 
     /// Takes records, and claims those that the flow may have still; then does with them what is to be done. Answers how many
@@ -246,10 +259,14 @@ impl Rounds for Reader {
                 let group = &self.group;
                 let waiting: Vec<String> = group.waiting().iter().map(ToString::to_string).collect();
                 let (limit, of) = (format_duration(JOIN), group.size());
-                let reason = format!(
-                    "after {limit} it has not dealt out its partitions to these of its {of} workers: {}",
-                    waiting.join(", ")
-                );
+                let reason = if waiting.is_empty() {
+                    format!("after {limit} it still deals out its partitions anew to its {of} workers, again and again")
+                } else {
+                    format!(
+                        "after {limit} it has not dealt out its partitions to these of its {of} workers: {}",
+                        waiting.join(", ")
+                    )
+                };
                 return Err(ConsumeError::Group { group: group.name.clone(), reason });
             }
             std::thread::sleep(LOOK);
@@ -293,7 +310,12 @@ impl Rounds for Reader {
             }
             Ok(count) if count > 0 && self.handler => {
                 self.called = Some(Instant::now());
+                self.readers.handling.fetch_add(1, Relaxed);
                 Next::Handle(self.batch.clone())
+            }
+            Ok(0) => {
+                self.look_for_a_stall(worker);
+                Next::Wait(now_ns)
             }
             Ok(_) => Next::Wait(now_ns),
         }
@@ -305,6 +327,7 @@ impl Rounds for Reader {
     fn returned(&mut self, worker: &Worker, call: Returned<'_>, host: &mut WorkerHost) {
         let figures = self.readers.figures(worker.identity.worker);
         if let Some(called) = self.called.take() {
+            self.readers.handling.fetch_sub(1, Relaxed);
             figures.busy_ns.fetch_add(called.elapsed().as_nanos() as u64, Relaxed);
         }
         let Returned::Ran { count, failures, trapped, .. } = call else {

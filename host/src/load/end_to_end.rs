@@ -57,7 +57,7 @@ impl EndToEnd {
             return;
         };
         let is_own = stamp.run_id == self.run_id;
-        if warm_up || (is_own && stamp.warm_up) {
+        if warm_up || stamp.warm_up {
             return;
         }
         if !is_own && !self.of_any {

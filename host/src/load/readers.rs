@@ -1,6 +1,6 @@
 //! What the workers of a consume flow share: their groups, how many records they have taken, and what came of them.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ pub(super) struct Readers {
     /// Of each group.
     workers: u32,
     taken: Mutex<Taken>,
+    /// Workers that are in `handle` now.
+    pub(super) handling: AtomicU32,
     /// By worker.
     figures: Vec<Figures>,
     /// What the readers that have ended found in stamps, where they look.
@@ -101,6 +103,7 @@ impl Readers {
             groups: groups.into_iter().map(Arc::new).collect(),
             workers,
             taken: Mutex::default(),
+            handling: AtomicU32::new(0),
             end_to_end: Mutex::default(),
             figures: (0..all).map(|_| Figures::default()).collect(),
         }

@@ -144,3 +144,46 @@ pub(super) fn lines(topics: &[TopicResult]) -> Vec<String> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn topic(changes: Vec<(&'static str, f64, Vec<i32>, &str)>) -> TopicResult {
+        let change = |(what, at_s, partitions, text): (_, _, _, &str)| TopicChangeResult {
+            at_s,
+            what,
+            partitions,
+            text: text.to_owned(),
+        };
+        TopicResult {
+            name: "t".into(),
+            leader_changes: 2,
+            in_sync_changes: 1,
+            changes: changes.into_iter().map(change).collect(),
+            changes_not_kept: 0,
+        }
+    }
+
+    #[test]
+    fn a_person_reads_when_what_changed() {
+        let moved = topic(vec![("leaders", 3.2, vec![0], "partition 0: leader 2, before 1")]);
+        let line =
+            "t: leaders changed 2 times, in-sync replicas 1 time; first at 3.20 s: partition 0: leader 2, before 1";
+        assert_eq!(lines(&[moved]), [line]);
+        let mut spread =
+            [PartitionSpread { topic: "t".into(), messages: vec![6, 2], above_mean: Some(0.5), grown: Vec::new() }];
+        mark_growth(&mut spread, &[topic(vec![("partitions", 12.3, vec![2, 3], "4 partitions, 2 before")])]);
+        assert_eq!((&spread[0].messages[..], spread[0].above_mean), (&[6, 2, 0, 0][..], Some(2.0)));
+        assert_eq!(grown(&spread[0]), "; 4 partitions since 12.3 s");
+    }
+
+    #[test]
+    fn a_topic_that_went_away_is_a_reason_once() {
+        let gone = [topic(vec![("deleted", 3.2, Vec::new(), "deleted")])];
+        let other = Ended::Failed("the reader can't go on".into());
+        assert_eq!(reasons(&gone, Some(&other)), ["topic `t` was deleted"]);
+        let told = Ended::Failed("topic `t` was deleted: seen at 3.2 s".into());
+        assert_eq!(reasons(&gone, Some(&told)), [""; 0]);
+    }
+}

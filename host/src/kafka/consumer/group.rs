@@ -71,6 +71,8 @@ struct Places {
     committed_before: HashMap<Partition, i64>,
     repeated: u64,
     skipped: u64,
+    /// When something last came, or it was told that there is nothing more.
+    progressed: Option<Instant>,
 }
 
 impl Places {
@@ -204,6 +206,7 @@ impl Group {
         if self.to_ends && !places.ends_are_known {
             places.ends = find_ends()?;
             places.ends_are_known = true;
+            places.progressed = Some(Instant::now());
         }
         drop(places);
         if !self.begun.swap(true, Ordering::AcqRel) {
@@ -237,6 +240,28 @@ impl Group {
         places.ends_are_known
             && members.all.iter().all(of_member)
             && (members.lost.iter().all(|one| places.are_through(*one)) || is_elsewhere())
+    }
+
+    /// What it waits for, where nothing has come for so long: a partition that is not read to its end.
+    pub fn stalls(&self, limit: Duration) -> Option<String> {
+        let members = self.members();
+        let places = self.places();
+        let since = places.progressed.into_iter().chain([members.changed]).max()?;
+        if !self.to_ends || !places.ends_are_known || since.elapsed() < limit {
+            return None;
+        }
+        let ours = members.all.iter().flat_map(|member| member.assigned.iter().flatten());
+        let open = ours.into_iter().find(|one| !places.are_through(**one));
+        Some(match open {
+            None => "partitions that it has lost are dealt out to nobody".to_owned(),
+            Some(one) => format!(
+                "partition {} of {} ends at {} and is read up to {}",
+                one.1,
+                self.topics[&one.0].to_string_lossy(),
+                places.ends.get(one).copied().unwrap_or(-1),
+                places.next.get(one).copied().unwrap_or(-1)
+            ),
+        })
     }
 
     /// Whether a partition is.
@@ -379,6 +404,7 @@ impl Group {
     /// A consumer has taken all records that there are before this offset.
     pub(super) fn reached(&self, partition: Partition, offset: i64) {
         let mut places = self.places();
+        places.progressed = Some(Instant::now());
         if places.ends.get(&partition).is_some_and(|end| offset >= *end) {
             places.through.insert(partition);
         }
@@ -387,6 +413,7 @@ impl Group {
     /// Records from offset `first` to before `behind` were handed over, with so many offsets missing in between.
     pub(super) fn handed_over(&self, partition: Partition, first: i64, behind: i64, missing: i64) {
         let mut places = self.places();
+        places.progressed = Some(Instant::now());
         let before = places.next.insert(partition, behind).unwrap_or(first);
         places.repeated += before.min(behind).saturating_sub(first).max(0) as u64;
         places.skipped += (missing + first.saturating_sub(before).max(0)) as u64;
@@ -578,6 +605,20 @@ mod tests {
         assert!(group.is_read_through(settled), "the last offset is a transaction's mark");
         group.assign(1, None);
         assert!(!group.is_read_through(settled), "it may be given more");
+    }
+
+    #[test]
+    fn a_group_whose_records_do_not_come_says_which() {
+        let group = Group::new(GroupSetup { to_ends: true, ..setup(ReadFrom::Earliest) });
+        group.assign(0, Some(vec![(1, 0), (1, 1)]));
+        assert_eq!(group.stalls(Duration::ZERO), None, "it has not begun");
+        group.set_next((1, 1), 4);
+        begin(&group, &[((1, 0), 0), ((1, 1), 10)]);
+        group.reached((1, 0), 0);
+        assert_eq!(group.stalls(Duration::MAX), None);
+        let why = group.stalls(Duration::ZERO).expect("nothing has come for no time at all");
+        assert_eq!(why, "partition 1 of t ends at 10 and is read up to 4");
+        assert_eq!(super::tests::group(ReadFrom::Earliest).stalls(Duration::ZERO), None, "it has no end to come to");
     }
 
     #[test]

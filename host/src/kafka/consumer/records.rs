@@ -38,12 +38,15 @@ impl Consumer {
         }
         self.arrived_us = self.clock.now_us();
         self.held.extend(self.taken.drain(..));
-        self.sort_out()?;
         if let Some(pausing) = &mut self.pausing {
             // SAFETY: the messages are live.
-            let bytes = unsafe { wire_bytes(self.held.iter()) };
-            pausing.took(self.held.len(), bytes);
+            let is_record = |one: &&*mut rd::rd_kafka_message_t| unsafe { (***one).err } == RD_KAFKA_RESP_ERR_NO_ERROR;
+            let records = self.held.iter().filter(is_record);
+            // SAFETY: as above, and they are records.
+            let bytes = unsafe { wire_bytes(records.clone()) };
+            pausing.took(records.count(), bytes);
         }
+        self.sort_out()?;
         Ok(self.held.len())
     }
 
