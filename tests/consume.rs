@@ -74,7 +74,6 @@ fn has_handled(output: &Output, count: u64) {
 #[test]
 fn records_arrive_as_they_were_written() {
     let Some(kafka) = Kafka::shared() else { return };
-    let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());
     let payloads = [None, Some(&b""[..]), Some(&b"x"[..]), Some(&b"\0\xff\xfe\x80\n"[..])];
     let messages: Vec<Fixed> = payloads
         .iter()
@@ -85,13 +84,18 @@ fn records_arrive_as_they_were_written() {
         })
         .chain([Fixed::new(None, Some(b"no headers"))])
         .collect();
-    let plan = on_kafka(&load, &seen, "iterations = 17", "iterations = 1", "");
-    let output = Project::of(&echoes(sends(&messages), ""), &plan).run().brokers(&kafka).json().output();
-    has_handled(output.exits(0).is_civil(), 17);
-    let records = seen.records();
-    assert_eq!(records.len(), messages.len());
-    for (record, message) in records.iter().zip(&messages) {
-        assert_eq!((&record.key, &record.value, &record.headers), (&message.key, &message.value, &message.headers));
+    for compression in ["none", "gzip", "snappy", "lz4", "zstd"] {
+        let (load, seen) = (kafka.topic("in").create(), kafka.topic("seen").create());
+        let plan = on_kafka(&load, &seen, "iterations = 17", "iterations = 1", "");
+        let project = Project::of(&echoes(sends(&messages), ""), &plan);
+        let output = project.run().brokers(&kafka).kafka("compression.type", compression).json().output();
+        has_handled(output.exits(0).is_civil(), 17);
+        let records = seen.records();
+        assert_eq!(records.len(), messages.len());
+        for (record, message) in records.iter().zip(&messages) {
+            let read = (&record.key, &record.value, &record.headers);
+            assert_eq!(read, (&message.key, &message.value, &message.headers), "{compression}");
+        }
     }
 }
 
