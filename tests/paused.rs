@@ -192,7 +192,6 @@ fn an_end_in_the_middle_leaves_the_rest_for_the_next_run() {
 }
 
 #[test]
-#[ignore = "fails now and then: records twice or missing after two processes shared a group; not understood yet"]
 fn partitions_that_move_while_some_are_paused_are_read_once() {
     let Some(kafka) = Kafka::shared() else { return };
     for (data, strategy) in [("discard", "range"), ("keep", "cooperative-sticky")] {
@@ -205,7 +204,8 @@ fn partitions_that_move_while_some_are_paused_are_read_once() {
         let project = Project::of(&echo(), &plan);
         let start = || {
             let khost = project.run().brokers(&kafka).kafka("partition.assignment.strategy", strategy);
-            khost.kafka("heartbeat.interval.ms", "500").json()
+            // a fetch that waits for longer than a turn would come back in another one
+            khost.kafka("heartbeat.interval.ms", "500").kafka("fetch.wait.max.ms", "10").json()
         };
         let first = start().start();
         seen.wait_for_messages(100);

@@ -434,8 +434,8 @@ impl Group {
     /// Whether it matters what the group has committed for a partition. Where partitions may move it does whatever they are read
     /// from: only what is committed after that was handled meanwhile.
     pub(super) fn asks_for_committed(&self, partition: Partition) -> bool {
-        let may_matter = self.from == ReadFrom::Committed || self.dealer == Dealer::Group;
-        self.has_begun() || (may_matter && self.next(partition).is_none())
+        let once = self.dealer == Dealer::Group && self.next(partition).is_none();
+        self.has_begun() || self.from == ReadFrom::Committed || once
     }
 
     /// Before the load, the group has committed these.
@@ -450,6 +450,8 @@ impl Group {
         let is_new = self.partitions.get(partition.0).is_none_or(|count| partition.1 as u32 >= *count);
         let before = self.places().committed_before.get(&partition).copied();
         match (self.has_begun(), self.next(partition), committed) {
+            // before its own load another process may have had it again, and gone on
+            (false, Some(next), Some(committed)) if self.from == ReadFrom::Committed => Start::At(committed.max(next)),
             (false, Some(next), _) => Start::At(next),
             (false, None, committed) => match (self.from, committed) {
                 (ReadFrom::Latest, _) => Start::End,
@@ -522,6 +524,10 @@ mod tests {
         let asked = group(ReadFrom::Latest);
         asked.set_next((1, 0), 5);
         assert_eq!(asked.start((1, 0), Some(7)), Start::At(5), "once is enough");
+        let committed = group(ReadFrom::Committed);
+        committed.set_next((1, 0), 5);
+        assert!(committed.asks_for_committed((1, 0)));
+        assert_eq!(committed.start((1, 0), Some(7)), Start::At(7), "another process had it meanwhile");
     }
 
     #[test]
