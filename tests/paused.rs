@@ -109,25 +109,22 @@ fn a_guest_handles_each_record_once_whatever_is_paused() {
             "[flows.app]",
             &format!(
                 "[topics.seen]\nname = \"{}\"\naccess = [\"produce\"]\n\n\
-                 [flows.write]\nkind = \"stream\"\nthreads = 1\niterations = 20_000\n\n[flows.app]\nafter = \"write\"",
+                 [flows.write]\nkind = \"stream\"\nthreads = 1\niterations = 2_000\n\
+                 kafka.sticky.partitioning.linger.ms = 0\n\n[flows.app]\nafter = \"write\"",
                 seen.name
             ),
         );
         let output = Project::of(&echo(), &plan).run().brokers(&kafka).json().output();
         let result = output.exits(0).is_civil().result();
-        assert_eq!(result.count_of("/flows/1/consume/records/handled"), 20_000, "{data} {every}");
+        assert_eq!(result.count_of("/flows/1/consume/records/handled"), 2_000, "{data} {every}");
         let turns = result.count_of("/flows/1/consume/paused/turns");
-        output.check(turns > if every == "poll" { 2 } else { 0 }, "partitions take turns");
+        output.check(turns > 2 || every != "poll", "partitions take turns, as all of them have some");
         let all: Vec<u64> = seen
             .records()
             .iter()
             .map(|record| Stamp::read(record.value.as_deref().expect("a stamp")).iteration)
             .collect();
-        assert_eq!(
-            (all.len(), all.iter().collect::<BTreeSet<_>>().len()),
-            (20_000, 20_000),
-            "{data} {every}: each once"
-        );
+        assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (2_000, 2_000), "{data} {every}: each once");
     }
 }
 
