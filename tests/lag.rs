@@ -4,9 +4,7 @@
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
-use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
-use rdkafka::{Offset, TopicPartitionList};
 
 use crate::harness::guests::{Guest, echoes, manifest, producer};
 use crate::harness::kafka::access::{Operation, Resource};
@@ -20,20 +18,6 @@ const LIMIT: Duration = Duration::from_secs(20);
 fn watching(topic: &Topic, group: &str, flow: &str, run: &str) -> String {
     let plan = manifest(&topic.name, flow, run).replace("[\"produce\"]", "[\"produce\", \"consume\"]");
     format!("{plan}\n[lag.service]\ngroup = \"{group}\"\ntopics = [\"load\"]\n")
-}
-
-/// The group of another application says how far it is.
-fn commit(kafka: &Kafka, topic: &Topic, group: &str, offsets: &[(i32, i64)]) {
-    let client: BaseConsumer = ClientConfig::new()
-        .set("bootstrap.servers", kafka.bootstrap())
-        .set("group.id", group)
-        .create()
-        .expect("a client");
-    let mut list = TopicPartitionList::new();
-    for (partition, offset) in offsets {
-        list.add_partition_offset(&topic.name, *partition, Offset::Offset(*offset)).expect("a valid offset");
-    }
-    client.commit(&list, CommitMode::Sync).expect("it is committed");
 }
 
 fn transactional(kafka: &Kafka) -> BaseProducer {
@@ -68,7 +52,7 @@ fn series(output: &Output, at: usize) -> Vec<(f64, u64)> {
 fn a_group_that_stands_still_falls_behind_at_the_rate() {
     let Some(kafka) = Kafka::shared() else { return };
     let (topic, group) = (kafka.topic("load").partitions(2).create(), unique("service"));
-    commit(&kafka, &topic, &group, &[(0, 0), (1, 0)]);
+    topic.commit(&group, &[(0, 0), (1, 0)]);
     let plan = watching(&topic, &group, "rate = \"200/s\"", "duration = \"8s\"");
     let project = Project::of(&producer(1), &plan);
     let output = project.run().brokers(&kafka).json().output();
@@ -96,7 +80,7 @@ fn a_group_that_has_read_all_has_no_lag_past_aborted_transactions() {
     begin(&transactions, &topic, 5);
     transactions.commit_transaction(LIMIT).expect("it is open");
     // the last record that it got is the fifth
-    commit(&kafka, &topic, &group, &[(0, 5)]);
+    topic.commit(&group, &[(0, 5)]);
     for _ in 0..3 {
         begin(&transactions, &topic, 4);
         transactions.abort_transaction(LIMIT).expect("it is open");
@@ -144,7 +128,7 @@ fn a_group_without_commits_has_no_lag_that_is_known() {
     let told = format!("n/a for 2 of 2 partitions: the group `{group}` has committed nothing");
     output.check(result.warnings().iter().filter(|text| text.contains(&told)).count() == 1, "it is told once");
     // of one partition it is known
-    commit(&kafka, &topic, &group, &[(1, 0)]);
+    topic.commit(&group, &[(1, 0)]);
     let output = run();
     let result = output.exits(0).result();
     let end = topic.end_offsets()[1] as u64;

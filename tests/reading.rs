@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
-use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use crate::harness::guests::{Guest, Stamp, echoes, producer};
 use crate::harness::topics::Topic;
@@ -67,19 +67,6 @@ fn handled(output: &Output) -> u64 {
     output.result().count_of("/flows/0/consume/records/handled")
 }
 
-/// What a group has committed, by partition.
-fn committed(kafka: &Kafka, group: &str, topic: &Topic) -> Vec<Option<i64>> {
-    let client: BaseConsumer = ClientConfig::new()
-        .set("bootstrap.servers", kafka.bootstrap())
-        .set("group.id", group)
-        .create()
-        .expect("a client");
-    let mut list = TopicPartitionList::new();
-    list.add_partition_range(&topic.name, 0, topic.end_offsets().len() as i32 - 1);
-    let offsets = client.committed_offsets(list, LIMIT).expect("the broker answers");
-    offsets.elements().iter().map(|one| if let Offset::Offset(at) = one.offset() { Some(at) } else { None }).collect()
-}
-
 #[test]
 fn to_the_end_means_each_record_once_by_count_and_by_handler() {
     let Some(kafka) = Kafka::shared() else { return };
@@ -101,7 +88,7 @@ fn to_the_end_means_each_record_once_by_count_and_by_handler() {
     let output = Project::of(&echo(), &plan).run().brokers(&kafka).json().output();
     output.exits(0).is_civil();
     assert_eq!((handled(&output), seen.count()), (600, 600));
-    assert_eq!(committed(&kafka, &group, &load), [120, 120, 120, 120, 120, 0].map(Some), "all of it is committed");
+    assert_eq!(load.committed(&group), [120, 120, 120, 120, 120, 0].map(Some), "all of it is committed");
     // what is behind the end is nobody's
     let output = count(&kafka, &load, "from = \"earliest\"\nuntil = \"end\"\nmessages = 100");
     assert_eq!(handled(&output), 100);
@@ -184,7 +171,7 @@ fn several_groups_read_everything_each() {
     let expected: Vec<_> = names.iter().map(|name| (Some(name.as_str()), Some(90))).collect();
     assert_eq!(of_groups, expected);
     assert_eq!(result.list_of("/flows/0/consume/workers").len(), 6);
-    assert_eq!(committed(&kafka, &names[2], &load), [30, 30, 30].map(Some));
+    assert_eq!(load.committed(&names[2]), [30, 30, 30].map(Some));
 }
 
 #[test]
@@ -287,7 +274,7 @@ fn what_is_never_committed_leaves_the_group_alone() {
     let app = "from = \"earliest\"\nuntil = \"end\"\ncommit = \"never\"";
     let output = Project::of(&echo(), &manifest(&load, Some(&seen), &group, app)).run().brokers(&kafka).json().output();
     output.exits(0).is_civil();
-    assert_eq!((handled(&output), committed(&kafka, &group, &load)), (50, vec![None]));
+    assert_eq!((handled(&output), load.committed(&group)), (50, vec![None]));
 }
 
 #[test]

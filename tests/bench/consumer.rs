@@ -5,6 +5,7 @@
 //! the same call takes for an empty topic; the rate is what each program says of itself. Nobody commits.
 //! `KHOST_BENCH_MESSAGES` and `KHOST_BENCH_PAIRS` make it shorter. Exits with 1 when khost is beyond its bounds.
 
+mod figures;
 #[allow(dead_code, unused_imports, reason = "a benchmark needs little of it")]
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use figures::{median, number};
 use harness::kafka::Brokers;
 use harness::topics::Topic;
 use harness::{Kafka, Project, scenarios, unique};
@@ -203,14 +205,4 @@ fn rate(runs: &[Ran]) -> f64 {
 fn number_before(text: &str, unit: &str) -> f64 {
     let (before, _) = text.split_once(unit).expect(text);
     before.rsplit(' ').next().expect("a word").parse().expect(text)
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).ok().map_or(default, |text| text.parse().expect("a number"))
 }

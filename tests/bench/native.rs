@@ -8,6 +8,8 @@ use std::time::Instant;
 
 use rdkafka_sys::bindings as rd;
 
+use super::figures::cpu_ns;
+
 const BATCH: usize = 256;
 const ANY_PARTITION: i32 = -1;
 const NO_ERROR: rd::rd_kafka_resp_err_t = rd::rd_kafka_resp_err_t::RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -35,7 +37,7 @@ pub(crate) fn run(topic: &str, settings: &[(&str, &str)], messages: u64, body_by
     let mut all = vec![7; BATCH * body_bytes];
     let mut keys = vec![[0_u64; 2]; BATCH];
     let mut state = 0_u64;
-    let (start, cpu) = (Instant::now(), cpu_ns());
+    let (start, cpu) = (Instant::now(), cpu_ns(libc::RUSAGE_SELF));
     let mut sent = 0;
     while sent < messages {
         let count = BATCH.min((messages - sent) as usize);
@@ -52,7 +54,7 @@ pub(crate) fn run(topic: &str, settings: &[(&str, &str)], messages: u64, body_by
         client.poll(100);
     }
     Ran {
-        cpu_ns_per_message: (cpu_ns() - cpu) as f64 / messages as f64,
+        cpu_ns_per_message: (cpu_ns(libc::RUSAGE_SELF) - cpu) as f64 / messages as f64,
         messages_per_second: messages as f64 / start.elapsed().as_secs_f64(),
     }
 }
@@ -163,16 +165,4 @@ fn fill(bytes: &mut [u8], state: &mut u64) {
     for chunk in bytes.chunks_mut(8) {
         chunk.copy_from_slice(&splitmix64(state).to_le_bytes()[..chunk.len()]);
     }
-}
-
-/// User and system time of this process so far.
-fn cpu_ns() -> u64 {
-    // SAFETY: it is plain data, which the call fills.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    ns(usage.ru_utime) + ns(usage.ru_stime)
 }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::figures::cpu_ns;
 use super::harness::Kafka;
 
 /// What a process took, and what it said on stdout and stderr.
@@ -15,24 +16,12 @@ pub(crate) struct Took {
 
 /// Runs it to its end, and takes its processor time from the system.
 pub(crate) fn took(mut command: Command) -> Took {
-    let before = children_cpu_ns();
+    let before = cpu_ns(libc::RUSAGE_CHILDREN);
     let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let cpu_ns = children_cpu_ns() - before;
+    let cpu_ns = cpu_ns(libc::RUSAGE_CHILDREN) - before;
     let [stdout, stderr] = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
     assert!(output.status.success(), "{command:?}: {}\n{stdout}\n{stderr}", output.status);
     Took { cpu_ns, stdout, stderr }
-}
-
-/// User and system time of the processes that were waited for so far.
-fn children_cpu_ns() -> u64 {
-    // SAFETY: it is plain data, which the call fills.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
-        usage
-    };
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    ns(usage.ru_utime) + ns(usage.ru_stime)
 }
 
 /// `rdkafka_performance`, compiled into `folder` from the sources that were built for this program, and linked with the library that

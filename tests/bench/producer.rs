@@ -3,6 +3,7 @@
 //! Both send with the same settings values of 500 bytes under random keys of 16. `KHOST_BENCH_MESSAGES` and `KHOST_BENCH_PAIRS`
 //! make it shorter. Exits with 1 when khost is beyond its bounds.
 
+mod figures;
 #[allow(dead_code, unused_imports, reason = "a benchmark needs little of it")]
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -11,6 +12,7 @@ mod native;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use figures::{median, number};
 use harness::kafka::Brokers;
 use harness::{Kafka, Project, scenarios};
 use native::{Bodies, Ran};
@@ -146,14 +148,4 @@ fn native_process(bodies: &str, brokers: &str, topic: &str, messages: u64) -> Ex
     let ran = native::run(topic, &settings, messages, BODY_BYTES, bodies);
     println!("{} {}", ran.cpu_ns_per_message, ran.messages_per_second);
     ExitCode::SUCCESS
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).ok().map_or(default, |text| text.parse().expect("a number"))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
@@ -92,6 +92,24 @@ impl Topic {
         }
     }
 
+    /// A group says how far it is here.
+    pub(crate) fn commit(&self, group: &str, offsets: &[(i32, i64)]) {
+        let mut list = TopicPartitionList::new();
+        for (partition, offset) in offsets {
+            list.add_partition_offset(&self.name, *partition, Offset::Offset(*offset)).expect("a valid offset");
+        }
+        self.client_of(group).commit(&list, CommitMode::Sync).expect("it is committed");
+    }
+
+    /// What a group has committed here, by partition.
+    pub(crate) fn committed(&self, group: &str) -> Vec<Option<i64>> {
+        let mut list = TopicPartitionList::new();
+        list.add_partition_range(&self.name, 0, self.end_offsets().len() as i32 - 1);
+        let offsets = self.client_of(group).committed_offsets(list, LIMIT).expect("the broker answers");
+        let offset = |offset| if let Offset::Offset(at) = offset { Some(at) } else { None };
+        offsets.elements().iter().map(|one| offset(one.offset())).collect()
+    }
+
     /// Waits until so many of its partitions have a leader.
     pub(super) fn wait_for_leaders(&self, count: usize) {
         let client = self.client();
@@ -109,9 +127,13 @@ impl Topic {
     }
 
     fn client(&self) -> BaseConsumer {
+        self.client_of("khost-tests")
+    }
+
+    fn client_of(&self, group: &str) -> BaseConsumer {
         ClientConfig::new()
             .set("bootstrap.servers", &self.bootstrap)
-            .set("group.id", "khost-tests")
+            .set("group.id", group)
             .set("enable.auto.commit", "false")
             .set("enable.partition.eof", "true")
             .set("fetch.message.max.bytes", "8388608")

@@ -132,66 +132,57 @@ impl Reader {
         if count == 0 {
             return Ok(0);
         }
-        let at_ns = self.consumer().arrived_us() * 1_000;
-        let claim = self.readers.claim(&worker.flow, count, at_ns);
+        let at_us = self.consumer().arrived_us();
+        let claim = self.readers.claim(&worker.flow, count, at_us * 1_000);
         if claim.count > claim.warm_up {
             worker.flow.measured_at(worker.shared.clock.now_ns());
         }
-        if self.handler {
-            return Ok(self.make_batch(claim, at_ns, host));
+        let count = self.gather(claim, at_us, host);
+        if !self.handler {
+            self.count(worker, claim, host)?;
         }
-        self.count(worker, claim, at_ns, host)?;
-        Ok(claim.count)
+        Ok(count)
     }
 
-    /// Makes a batch of what is claimed, with a tag for each record. Answers how many are in it.
-    fn make_batch(&mut self, claim: Claim, at_ns: u64, host: &mut WorkerHost) -> usize {
+    /// Goes through what is claimed, and puts it into the batch, if there is a handler, with a tag for each record. Answers how
+    /// many records that were.
+    fn gather(&mut self, claim: Claim, at_us: u64, host: &mut WorkerHost) -> usize {
         if Arc::get_mut(&mut self.batch).is_none() {
             self.batch = Arc::default();
         }
-        let Reader { batch, consumer, behind, bytes, max_bytes, deliver, end_to_end, operation, .. } = self;
+        let Reader { batch, consumer, behind, bytes, handler, max_bytes, deliver, end_to_end, operation, .. } = self;
         let batch = Arc::get_mut(batch).expect("it was just made where another call had it");
         let consumer = consumer.as_mut().expect("it is there until the worker leaves");
         batch.clear();
         behind.clear();
         *bytes = 0;
-        for (at, record) in consumer.held().take(claim.count).enumerate() {
-            if !add(batch, &record, *deliver, *max_bytes) {
-                break;
+        let mut count = 0;
+        for record in consumer.held().take(claim.count) {
+            let is_warm_up = count < claim.warm_up;
+            if *handler {
+                if !add(batch, &record, *deliver, *max_bytes) {
+                    break;
+                }
+                host.tags.push(Tag::at(at_us, is_warm_up));
             }
-            let is_warm_up = at < claim.warm_up;
-            host.tags.push(Tag::at(at_ns / 1_000, is_warm_up));
             *bytes += if is_warm_up { 0 } else { record.bytes() };
             if let Some(end_to_end) = end_to_end {
-                end_to_end.look(&record, at_ns / 1_000, is_warm_up, host.now.operations.of(*operation));
+                end_to_end.look(&record, at_us, is_warm_up, host.now.operations.of(*operation));
             }
             go_past(behind, &record);
+            count += 1;
         }
-        let count = batch.records.len();
         self.readers.give_back(claim, count);
         self.consumer().advance(count);
         count
     }
 
-    /// Counts what is claimed: it is handled with that.
-    fn count(&mut self, worker: &Worker, claim: Claim, at_ns: u64, host: &mut WorkerHost) -> Result<(), ConsumeError> {
-        let Reader { consumer, behind, end_to_end, operation, .. } = self;
-        let consumer = consumer.as_mut().expect("it is there until the worker leaves");
-        behind.clear();
-        let mut bytes = 0;
-        for (at, record) in consumer.held().take(claim.count).enumerate() {
-            let is_warm_up = at < claim.warm_up;
-            bytes += if is_warm_up { 0 } else { record.bytes() };
-            if let Some(end_to_end) = end_to_end {
-                end_to_end.look(&record, at_ns / 1_000, is_warm_up, host.now.operations.of(*operation));
-            }
-            go_past(behind, &record);
-        }
-        consumer.advance(claim.count);
+    /// Records that are only counted are handled with that.
+    fn count(&mut self, worker: &Worker, claim: Claim, host: &mut WorkerHost) -> Result<(), ConsumeError> {
         let measured = (claim.count - claim.warm_up) as u64;
         let figures = self.readers.figures(worker.identity.worker);
         figures.handled.fetch_add(measured, Relaxed);
-        figures.bytes.fetch_add(bytes, Relaxed);
+        figures.bytes.fetch_add(self.bytes, Relaxed);
         host.now.all_iterations += claim.count as u64;
         host.now.iterations += measured;
         if measured > 0 {

@@ -1,10 +1,12 @@
 //! How long records took from their sender to here, as their stamps tell.
 
+use serde::Serialize;
+
 use crate::kafka::{Arrived, Stamp};
 use crate::measure::{Measure, OperationInterval, RunClock};
 
-/// What stamps came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What stamps came to; warm-up left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct EndToEndFigures {
     /// Records that this run has sent, on its own monotonic clock.
     pub own: u64,

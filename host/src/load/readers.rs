@@ -188,7 +188,7 @@ impl Readers {
 mod tests {
     use super::*;
     use crate::kafka::GroupSetup;
-    use crate::plan::{Commit, Consume, Dealer, Deliver, End, EndToEnd, FlowKind, ReadFrom, WarmUp};
+    use crate::plan::{Commit, Dealer, End, FlowKind, Pace, ReadFrom, Stream, WarmUp};
 
     fn group(name: &str) -> Group {
         Group::new(GroupSetup {
@@ -204,23 +204,10 @@ mod tests {
         })
     }
 
+    /// Claims go by a flow's end and its warm-up, whatever its kind is.
     fn flow(iterations: Option<u64>, warm_up: WarmUp) -> FlowRun {
-        let consume = Consume {
-            topics: vec![0],
-            groups: vec!["a".to_owned(), "b".to_owned()],
-            workers: 2,
-            dealer: Dealer::Group,
-            instance_ids: None,
-            from: ReadFrom::Latest,
-            commit: Commit::Interval,
-            handler: true,
-            deliver: Deliver::ALL,
-            pause: None,
-            end_to_end: EndToEnd::Off,
-            max_records: 500,
-            max_bytes: None,
-        };
-        FlowRun::new(0, "app", &FlowKind::Consume(consume), &End { iterations, ..End::default() }, warm_up, 0)
+        let kind = FlowKind::Stream(Stream { threads: 1, clients: 1, pace: Pace::Unpaced, batch: 1 });
+        FlowRun::new(0, "app", &kind, &End { iterations, ..End::default() }, warm_up, 0)
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::numbers::{count, decimal, millis, percent, plural};
 use super::paused::{self, PausedResult};
 use super::terminal::Page;
 use crate::kafka::ClientSettings;
-use crate::load::{FlowRecord, GroupRecord, ReaderRecord};
+use crate::load::{EndToEndFigures, FlowRecord, GroupRecord, ReaderRecord};
 use crate::plan::{Dealer, Flow, FlowKind, Plan, format_bytes};
 
 /// Workers whose partitions are all shown.
@@ -35,7 +35,7 @@ pub struct ConsumeResult {
     /// By worker, from 0.
     pub workers: Vec<ReaderResult>,
     /// What the stamps of its records came to, where they are looked for.
-    pub end_to_end: Option<EndToEndResult>,
+    pub end_to_end: Option<EndToEndFigures>,
     /// What its fetches brought, warm-up and what was thrown away included.
     pub fetch: FetchResult,
     /// What came of pausing partitions, where it does.
@@ -44,23 +44,6 @@ pub struct ConsumeResult {
     pub prefetch: Option<PrefetchResult>,
     /// What its consumers really hold, secrets masked.
     pub client: ClientSettings,
-}
-
-/// What stamps came to; warm-up left out.
-#[derive(Debug, Serialize)]
-pub struct EndToEndResult {
-    /// Records that this run sent: sending and reading are on one monotonic clock.
-    pub own: u64,
-    /// Records that other runs sent: on wall clocks.
-    pub others: u64,
-    /// Records of other runs, where only the own ones are asked for.
-    pub left_out: u64,
-    /// Records without a stamp that can be read.
-    pub unstamped: u64,
-    /// Of `others`, those that would have come before they were sent: they are in no percentile.
-    pub negative: u64,
-    /// The smallest difference of `others`, in microseconds: where it is below 0, the clocks differ by that at least.
-    pub smallest_us: Option<i64>,
 }
 
 /// What fetches brought.
@@ -218,14 +201,7 @@ pub(super) fn result(plan: &Plan, flow: &Flow, done: &FlowRecord) -> Option<Cons
             mib_per_s: None,
         },
         workers: readers.workers.iter().enumerate().map(worker).collect(),
-        end_to_end: readers.end_to_end.map(|stamps| EndToEndResult {
-            own: stamps.own,
-            others: stamps.others,
-            left_out: stamps.left_out,
-            unstamped: stamps.unstamped,
-            negative: stamps.negative,
-            smallest_us: stamps.smallest_us,
-        }),
+        end_to_end: readers.end_to_end,
         fetch: FetchResult { responses: done.wire.fetches, bytes: done.wire.fetched_bytes },
         paused: consume.pause.map(|pause| {
             paused::result(&pause, readers.groups.iter().map(|group| &group.pauses), done.wire.fetched_bytes)
@@ -364,7 +340,7 @@ pub(super) fn text(out: &mut Page, flow: &FlowResult, consume: &ConsumeResult) {
     }
 }
 
-fn stamps_text(stamps: &EndToEndResult) -> String {
+fn stamps_text(stamps: &EndToEndFigures) -> String {
     let mut text = format!("{} of this run", count(stamps.own));
     if stamps.others > 0 {
         let smallest =

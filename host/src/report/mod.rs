@@ -20,9 +20,7 @@ mod window;
 
 pub use assemble::{Facts, assemble};
 pub use check::{check_failed_json, check_json, check_text};
-pub use consume::{
-    CommitsResult, ConsumeResult, EndToEndResult, FetchResult, GroupResult, PrefetchResult, ReaderResult, Records,
-};
+pub use consume::{CommitsResult, ConsumeResult, FetchResult, GroupResult, PrefetchResult, ReaderResult, Records};
 pub use document::*;
 pub use lag::{LagPartition, LagResult};
 pub use paused::PausedResult;

@@ -35,15 +35,7 @@ pub(super) fn result<'f>(
     fetched_bytes: u64,
 ) -> PausedResult {
     let mut all = PauseFigures::default();
-    for one in groups {
-        all.turns += one.turns;
-        all.taken += one.taken;
-        all.taken_wire_bytes += one.taken_wire_bytes;
-        all.received += one.received;
-        all.waiting += one.waiting;
-        all.dropped_fetches += one.dropped_fetches;
-        all.untold += one.untold;
-    }
+    groups.for_each(|group| all.add(group));
     let refetched_records = all.received.saturating_sub(all.taken + all.waiting);
     let is_told = all.untold == 0;
     let nothing = refetched_records == 0 && all.dropped_fetches == 0;

@@ -25,7 +25,9 @@ impl Consumer {
         self.bounds = group.bounds();
         let assigned = self.group.of_member(self.member);
         let starts: Vec<_> = assigned.into_iter().filter_map(|one| Some((one, self.group.next(one)?))).collect();
-        self.resume(|_| true)?;
+        let held_back = std::mem::take(&mut self.held_back);
+        self.resume_paused(&held_back)?;
+        self.wake(&held_back);
         self.store(&starts)
     }
 
@@ -38,11 +40,12 @@ impl Consumer {
         self.numbers.clear();
         self.let_go(|partition| partitions.contains(&partition));
         self.group.goes(&partitions);
-        self.resume(|partition| partitions.contains(&partition))?;
+        // librdkafka keeps a pause beyond the assignment: they may come again
+        let mut paused: Vec<Partition> = self.held_back.extract_if(.., |one| partitions.contains(one)).collect();
         if let Some(pausing) = &mut self.pausing {
-            let paused = pausing.forget(|partition| partitions.contains(&partition));
-            self.resume_paused(&paused)?;
+            paused.extend(pausing.forget(|partition| partitions.contains(&partition)));
         }
+        self.resume_paused(&paused)?;
         let code = self.take_away(&list);
         let left = self.group.of_member(self.member).into_iter().filter(|one| !partitions.contains(one)).collect();
         self.group.assign(self.member, self.is_cooperative().then_some(left));
@@ -124,20 +127,13 @@ impl Consumer {
         Ok(())
     }
 
-    /// Fetches what was held back.
-    fn resume(&mut self, is_meant: impl Fn(Partition) -> bool) -> Result<(), ConsumeError> {
-        let (meant, others) = self.held_back.iter().partition(|partition| is_meant(**partition));
-        self.held_back = others;
-        let meant: Vec<Partition> = meant;
-        if meant.is_empty() {
-            return Ok(());
+    /// Has what was resumed be fetched at once. A connection's thread sleeps for up to a second before it sees that there is
+    /// something to fetch; any request to its broker wakes it, and what is answered does not matter.
+    fn wake(&self, partitions: &[Partition]) {
+        if !partitions.is_empty() {
+            // SAFETY: both are live.
+            unsafe { rd::rd_kafka_offsets_for_times(self.handle.rk, self.list(partitions).raw(), WAKE_MS) };
         }
-        self.resume_paused(&meant)?;
-        // a connection's thread sleeps for up to a second before it sees that there is something to fetch; any request to its
-        // broker wakes it, and what is answered does not matter
-        // SAFETY: both are live.
-        unsafe { rd::rd_kafka_offsets_for_times(self.handle.rk, self.list(&meant).raw(), WAKE_MS) };
-        Ok(())
     }
 
     /// The partitions are another's from now on.

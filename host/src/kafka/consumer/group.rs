@@ -1,12 +1,15 @@
 //! What the consumers of a flow share: where each partition's next record is, and which of them has which partitions.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::members::{Member, Members, Rebalances};
 use super::pause::PauseFigures;
+use super::places::{OffsetFigures, Places};
+use super::positions::Start;
 use crate::plan::{Commit, Dealer, ReadFrom};
 
 /// A partition: its topic's number in the plan, and its own.
@@ -57,68 +60,6 @@ pub struct Group {
     left: AtomicU64,
 }
 
-/// Where its partitions are read.
-#[derive(Debug, Default)]
-struct Places {
-    /// The offset behind the last record that was handed over.
-    next: HashMap<Partition, i64>,
-    /// Where partitions ended when it began, where that matters.
-    ends: HashMap<Partition, i64>,
-    ends_are_known: bool,
-    /// Partitions that have no record left before their end.
-    through: HashSet<Partition>,
-    /// What the group had committed when it was asked before the load.
-    committed_before: HashMap<Partition, i64>,
-    repeated: u64,
-    skipped: u64,
-    /// When something last came, or it was told that there is nothing more.
-    progressed: Option<Instant>,
-}
-
-impl Places {
-    /// Whether a partition is read up to its end. One that was added later has none, and is left alone.
-    fn are_through(&self, partition: Partition) -> bool {
-        self.ends.get(&partition).is_none_or(|end| {
-            self.through.contains(&partition) || self.next.get(&partition).is_some_and(|next| next >= end)
-        })
-    }
-}
-
-/// Our consumers.
-#[derive(Debug)]
-struct Members {
-    all: Vec<Member>,
-    /// When partitions last came or went.
-    changed: Instant,
-    /// What they lost in the load, and none of them has got since.
-    lost: HashSet<Partition>,
-    rebalances: Rebalances,
-}
-
-/// One of our consumers.
-#[derive(Debug, Clone, Default)]
-struct Member {
-    /// None until it has an assignment, and while it has lost it.
-    assigned: Option<Vec<Partition>>,
-    /// What it had last in the load, an empty assignment left out.
-    last: Vec<Partition>,
-    /// Since when it waits for an assignment.
-    waits_since: Option<Instant>,
-    /// How long the first one took.
-    joined_after: Option<Duration>,
-}
-
-/// New assignments of our consumers in the load.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rebalances {
-    /// How many, summed over the members.
-    pub count: u64,
-    /// How long they were without any partition meanwhile, summed.
-    pub total: Duration,
-    /// The longest of it.
-    pub longest: Duration,
-}
-
 /// Commits that were waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Commits {
@@ -130,40 +71,11 @@ pub struct Commits {
     pub total: Duration,
 }
 
-/// What was wrong with the order of records that were handed over.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OffsetFigures {
-    /// Records that were handed over before.
-    pub repeated: u64,
-    /// Offsets without a record: what compaction and transactions leave, and what was deleted before it was read.
-    pub skipped: u64,
-}
-
-/// Where a partition is read from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Start {
-    /// At this offset.
-    At(i64),
-    /// At its first record.
-    First,
-    /// At its end.
-    End,
-    /// At this offset, or as near to it as there are records.
-    Near(i64),
-    /// So many before its end, or at its first record.
-    BeforeEnd(i64),
-    /// At the first record with this timestamp or a later one.
-    Time(i64),
-    /// Where librdkafka's `auto.offset.reset` says.
-    Reset,
-}
-
 impl Group {
     /// # Panics
     /// Where a topic's name has a NUL, which a plan's have not.
     pub fn new(setup: GroupSetup<'_>) -> Self {
         let c_name = |name: String| CString::new(name).expect("a plan's topic names are legal, so without NUL");
-        let members = vec![Member::default(); setup.workers as usize];
         Group {
             name: setup.name,
             from: setup.from,
@@ -177,12 +89,7 @@ impl Group {
             places: Mutex::default(),
             commits: Mutex::default(),
             pauses: Mutex::default(),
-            members: Mutex::new(Members {
-                all: members,
-                changed: Instant::now(),
-                lost: HashSet::new(),
-                rebalances: Rebalances::default(),
-            }),
+            members: Mutex::new(Members::new(setup.workers)),
             left: AtomicU64::new(0),
         }
     }
@@ -204,18 +111,11 @@ impl Group {
     pub(super) fn begin<E>(&self, find_ends: impl FnOnce() -> Result<HashMap<Partition, i64>, E>) -> Result<(), E> {
         let mut places = self.places();
         if self.to_ends && !places.ends_are_known {
-            places.ends = find_ends()?;
-            places.ends_are_known = true;
-            places.progressed = Some(Instant::now());
+            places.begin(find_ends()?);
         }
         drop(places);
         if !self.begun.swap(true, Ordering::AcqRel) {
-            // what they had before others joined does not matter
-            let mut members = self.members();
-            members.lost.clear();
-            for member in &mut members.all {
-                member.last = member.assigned.clone().unwrap_or_default();
-            }
+            self.members().begin();
         }
         Ok(())
     }
@@ -277,10 +177,7 @@ impl Group {
     /// Whether each of our consumers has its partitions. Where one has none, others may be about to give some up: then nothing
     /// may have changed for as long as `settled`.
     pub fn is_complete(&self, settled: Duration) -> bool {
-        let members = self.members();
-        let assigned = || members.all.iter().map(|member| member.assigned.as_deref());
-        assigned().all(|one| one.is_some_and(|partitions| !partitions.is_empty()))
-            || (assigned().all(|one| one.is_some()) && members.changed.elapsed() >= settled)
+        self.members().are_complete(settled)
     }
 
     /// How many of its consumers are ours.
@@ -341,50 +238,20 @@ impl Group {
 
     /// What was wrong with the order of records.
     pub fn offset_figures(&self) -> OffsetFigures {
-        let places = self.places();
-        OffsetFigures { repeated: places.repeated, skipped: places.skipped }
+        self.places().offsets
     }
 
     pub(super) fn joins(&self, member: usize) {
-        self.members().all[member].waits_since = Some(Instant::now());
+        self.members().joins(member);
     }
 
     /// A consumer has joined, and is told of no partition yet: it counts as one that has none.
     pub(super) fn has_joined(&self, member: usize) {
-        let mut members = self.members();
-        if members.all[member].assigned.is_none() {
-            members.all[member].assigned = Some(Vec::new());
-            members.changed = Instant::now();
-        }
+        self.members().has_joined(member);
     }
 
     pub(super) fn assign(&self, member: usize, partitions: Option<Vec<Partition>>) {
-        let has_begun = self.has_begun();
-        let now = Instant::now();
-        let mut members = self.members();
-        members.changed = now;
-        let had = members.all[member].assigned.take().unwrap_or_default();
-        members.lost.extend(had);
-        partitions.iter().flatten().for_each(|one| _ = members.lost.remove(one));
-        let member = &mut members.all[member];
-        if let Some(some) = partitions.as_ref().filter(|list| !list.is_empty()) {
-            member.last.clone_from(some);
-        }
-        let is_lost = partitions.is_none();
-        member.assigned = partitions;
-        if is_lost {
-            member.waits_since.get_or_insert(now);
-            return;
-        }
-        let waited = member.waits_since.take().map_or(Duration::ZERO, |since| now - since);
-        if member.joined_after.is_none() {
-            member.joined_after = Some(waited);
-        } else if has_begun {
-            let rebalances = &mut members.rebalances;
-            rebalances.count += 1;
-            rebalances.total += waited;
-            rebalances.longest = rebalances.longest.max(waited);
-        }
+        self.members().assign(member, partitions, self.has_begun());
     }
 
     pub(super) fn of_member(&self, member: usize) -> Vec<Partition> {
@@ -397,26 +264,17 @@ impl Group {
 
     /// These go elsewhere, with what was taken of them and not handed over: their ends are to be reached again.
     pub(super) fn goes(&self, partitions: &[Partition]) {
-        let mut places = self.places();
-        partitions.iter().for_each(|one| _ = places.through.remove(one));
+        self.places().goes(partitions);
     }
 
     /// A consumer has taken all records that there are before this offset.
     pub(super) fn reached(&self, partition: Partition, offset: i64) {
-        let mut places = self.places();
-        places.progressed = Some(Instant::now());
-        if places.ends.get(&partition).is_some_and(|end| offset >= *end) {
-            places.through.insert(partition);
-        }
+        self.places().reached(partition, offset);
     }
 
     /// Records from offset `first` to before `behind` were handed over, with so many offsets missing in between.
     pub(super) fn handed_over(&self, partition: Partition, first: i64, behind: i64, missing: i64) {
-        let mut places = self.places();
-        places.progressed = Some(Instant::now());
-        let before = places.next.insert(partition, behind).unwrap_or(first);
-        places.repeated += before.min(behind).saturating_sub(first).max(0) as u64;
-        places.skipped += (missing + first.saturating_sub(before).max(0)) as u64;
+        self.places().handed_over(partition, first, behind, missing);
     }
 
     pub(super) fn next(&self, partition: Partition) -> Option<i64> {
@@ -483,206 +341,4 @@ impl Group {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn group(from: ReadFrom) -> Group {
-        Group::new(setup(from))
-    }
-
-    fn setup(from: ReadFrom) -> GroupSetup<'static> {
-        GroupSetup {
-            name: "g".to_owned(),
-            from,
-            dealer: Dealer::Group,
-            commit: Commit::Interval,
-            instance_ids: None,
-            workers: 2,
-            topics: vec![(1, "t".to_owned())],
-            partitions: &[9, 4],
-            to_ends: false,
-        }
-    }
-
-    fn begin(group: &Group, ends: &[(Partition, i64)]) {
-        group.begin(|| Ok::<_, ()>(ends.iter().copied().collect())).expect("no error");
-    }
-
-    #[test]
-    fn before_the_load_the_manifest_says_where_to_begin() {
-        for (from, committed, start) in [
-            (ReadFrom::Latest, Some(7), Start::End),
-            (ReadFrom::Earliest, Some(7), Start::First),
-            (ReadFrom::Committed, Some(7), Start::At(7)),
-            (ReadFrom::Committed, None, Start::Reset),
-            (ReadFrom::Offset(3), Some(7), Start::Near(3)),
-            (ReadFrom::BeforeEnd(3), Some(7), Start::BeforeEnd(3)),
-            (ReadFrom::Time(3), Some(7), Start::Time(3)),
-        ] {
-            assert_eq!(group(from).start((1, 0), committed), start);
-        }
-        let asked = group(ReadFrom::Latest);
-        asked.set_next((1, 0), 5);
-        assert_eq!(asked.start((1, 0), Some(7)), Start::At(5), "once is enough");
-        let committed = group(ReadFrom::Committed);
-        committed.set_next((1, 0), 5);
-        assert!(committed.asks_for_committed((1, 0)));
-        assert_eq!(committed.start((1, 0), Some(7)), Start::At(7), "another process had it meanwhile");
-    }
-
-    #[test]
-    fn in_the_load_a_partition_goes_on_where_it_was() {
-        let group = group(ReadFrom::Latest);
-        group.set_next((1, 0), 5);
-        begin(&group, &[]);
-        assert_eq!(group.start((1, 0), None), Start::At(5));
-        assert_eq!(group.start((1, 0), Some(3)), Start::At(5), "handed over, and not committed yet");
-        assert_eq!(group.start((1, 0), Some(8)), Start::At(8), "handled elsewhere meanwhile");
-        assert_eq!(group.start((1, 1), Some(8)), Start::At(8));
-        assert_eq!(group.start((1, 1), None), Start::Reset);
-        assert_eq!(group.start((1, 4), None), Start::First, "a partition that was added");
-    }
-
-    #[test]
-    fn positions_are_those_of_partitions_that_it_has() {
-        let group = group(ReadFrom::Latest);
-        group.assign(0, Some(vec![(1, 0), (1, 1)]));
-        (0..4).for_each(|partition| group.set_next((1, partition), 10));
-        assert_eq!(group.positions(), [((1, 0), 10), ((1, 1), 10)]);
-        group.assign(0, None);
-        assert_eq!(group.positions().len(), 2, "it may get them back");
-        group.assign(0, Some(Vec::new()));
-        assert_eq!(group.positions(), [], "they are somebody else's");
-    }
-
-    #[test]
-    fn what_was_committed_before_the_load_is_not_handled_in_it() {
-        let group = group(ReadFrom::Earliest);
-        assert!(group.asks_for_committed((1, 0)));
-        group.were_committed(&HashMap::from([((1, 0), 90)]));
-        assert_eq!(group.start((1, 0), Some(90)), Start::First);
-        group.set_next((1, 0), 0);
-        begin(&group, &[]);
-        group.handed_over((1, 0), 0, 5, 0);
-        assert_eq!(group.start((1, 0), Some(90)), Start::At(5));
-        assert_eq!(group.start((1, 0), Some(20)), Start::At(20), "handled elsewhere meanwhile");
-    }
-
-    #[test]
-    fn it_is_complete_with_an_empty_assignment_too_once_that_stays() {
-        let group = group(ReadFrom::Latest);
-        let (at_once, never) = (Duration::ZERO, Duration::MAX);
-        group.assign(0, Some(vec![(1, 0), (1, 1)]));
-        assert_eq!((group.is_complete(at_once), group.waiting()), (false, vec![1]));
-        group.assign(1, Some(Vec::new()));
-        assert!(group.is_complete(at_once) && !group.is_complete(never));
-        group.assign(1, Some(vec![(1, 2)]));
-        assert!(group.is_complete(never));
-        group.assign(1, Some(Vec::new()));
-        group.assign(0, None);
-        assert!(!group.is_complete(at_once));
-        assert_eq!(group.assigned(), [vec![(1, 0), (1, 1)], vec![(1, 2)]]);
-        begin(&group, &[]);
-        assert_eq!(group.assigned(), [vec![], vec![]], "what they had before the load does not matter");
-    }
-
-    #[test]
-    fn khost_deals_out_all_partitions_evenly() {
-        let group = Group::new(GroupSetup { workers: 3, ..setup(ReadFrom::Latest) });
-        let shares: Vec<_> = (0..3).map(|member| group.share(member)).collect();
-        assert_eq!(shares, [vec![(1, 0), (1, 3)], vec![(1, 1)], vec![(1, 2)]]);
-    }
-
-    #[test]
-    fn it_is_read_through_when_all_that_is_ours_is() {
-        let group = Group::new(GroupSetup { to_ends: true, ..setup(ReadFrom::Earliest) });
-        group.assign(0, Some(vec![(1, 0), (1, 1)]));
-        group.assign(1, Some(Vec::new()));
-        group.set_next((1, 0), 0);
-        group.set_next((1, 1), 4);
-        let settled = Duration::MAX;
-        assert!(!group.is_read_through(settled), "its ends are not known yet");
-        begin(&group, &[((1, 0), 10), ((1, 1), 4), ((1, 2), 8)]);
-        begin(&group, &[((1, 0), 90)]);
-        assert!(!group.is_read_through(settled));
-        group.handed_over((1, 0), 0, 9, 0);
-        assert!(!group.is_read_through(settled));
-        group.reached((1, 0), 10);
-        assert!(group.is_read_through(settled), "the last offset is a transaction's mark");
-        group.assign(1, None);
-        assert!(!group.is_read_through(settled), "it may be given more");
-    }
-
-    #[test]
-    fn a_group_whose_records_do_not_come_says_which() {
-        let group = Group::new(GroupSetup { to_ends: true, ..setup(ReadFrom::Earliest) });
-        group.assign(0, Some(vec![(1, 0), (1, 1)]));
-        assert_eq!(group.stalls(Duration::ZERO), None, "it has not begun");
-        group.set_next((1, 1), 4);
-        begin(&group, &[((1, 0), 0), ((1, 1), 10)]);
-        group.reached((1, 0), 0);
-        assert_eq!(group.stalls(Duration::MAX), None);
-        let why = group.stalls(Duration::ZERO).expect("nothing has come for no time at all");
-        assert_eq!(why, "partition 1 of t ends at 10 and is read up to 4");
-        assert_eq!(super::tests::group(ReadFrom::Earliest).stalls(Duration::ZERO), None, "it has no end to come to");
-    }
-
-    #[test]
-    fn what_moves_is_read_through_where_it_goes() {
-        let group = Group::new(GroupSetup { to_ends: true, ..setup(ReadFrom::Earliest) });
-        let (at_once, never) = (Duration::ZERO, Duration::MAX);
-        group.assign(0, Some(vec![(1, 0), (1, 1)]));
-        group.assign(1, Some(Vec::new()));
-        begin(&group, &[((1, 0), 10), ((1, 1), 0)]);
-        group.set_next((1, 0), 4);
-        group.set_next((1, 1), 0);
-        group.reached((1, 0), 10);
-        assert!(group.is_read_through(never), "its last records are held by the member");
-        group.goes(&[(1, 0)]);
-        group.assign(0, Some(vec![(1, 1)]));
-        assert!(!group.is_read_through(never), "the records went with it, and nobody has it yet");
-        assert!(group.is_read_through(at_once), "another process has it");
-        group.assign(1, Some(vec![(1, 0)]));
-        assert!(!group.is_read_through(at_once));
-        group.handed_over((1, 0), 4, 10, 0);
-        assert!(group.is_read_through(never));
-    }
-
-    #[test]
-    fn a_member_that_has_joined_without_a_word_has_nothing() {
-        let group = group(ReadFrom::Latest);
-        group.assign(0, Some(vec![(1, 0)]));
-        group.has_joined(1);
-        group.has_joined(0);
-        assert!(group.is_complete(Duration::ZERO) && group.of_member(0) == [(1, 0)]);
-        group.assign(1, Some(vec![(1, 1)]));
-        assert!(group.joined_after()[1].is_some());
-    }
-
-    #[test]
-    fn what_is_repeated_and_what_is_missing_is_counted() {
-        let group = group(ReadFrom::Earliest);
-        group.set_next((1, 0), 5);
-        group.handed_over((1, 0), 5, 10, 0);
-        group.handed_over((1, 0), 12, 20, 1);
-        group.handed_over((1, 0), 15, 18, 0);
-        assert_eq!(group.offset_figures(), OffsetFigures { repeated: 3, skipped: 3 });
-        group.handed_over((1, 1), 7, 9, 0);
-        assert_eq!(group.offset_figures().skipped, 3, "where it begins nothing is missing");
-    }
-
-    #[test]
-    fn joining_and_rebalances_are_told_apart() {
-        let group = group(ReadFrom::Latest);
-        group.joins(0);
-        group.assign(0, Some(vec![(1, 0)]));
-        group.assign(0, None);
-        group.assign(0, Some(vec![(1, 0)]));
-        assert_eq!(group.rebalances().count, 0, "the load has not begun");
-        assert!(group.joined_after()[0].is_some() && group.joined_after()[1].is_none());
-        begin(&group, &[]);
-        group.assign(0, None);
-        group.assign(0, Some(Vec::new()));
-        assert_eq!(group.rebalances().count, 1);
-    }
-}
+mod tests;

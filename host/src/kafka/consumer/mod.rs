@@ -11,7 +11,9 @@ mod event;
 mod group;
 mod kept;
 mod list;
+mod members;
 mod pause;
+mod places;
 mod positions;
 mod records;
 
@@ -37,10 +39,12 @@ pub use arrived::Arrived;
 pub use error::ConsumeError;
 use error::is_passing;
 use event::{Event, Queue};
-pub use group::{Commits, Group, GroupSetup, OffsetFigures, Partition, Rebalances};
+pub use group::{Commits, Group, GroupSetup, Partition};
 pub(super) use list::List;
+pub use members::Rebalances;
 pub use pause::PauseFigures;
 use pause::{Pausing, STATISTICS_MS};
+pub use places::OffsetFigures;
 
 /// librdkafka's partition of a list that names topics only.
 const NO_PARTITION: i32 = -1;

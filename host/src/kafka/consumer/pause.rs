@@ -44,7 +44,8 @@ pub struct PauseFigures {
 }
 
 impl PauseFigures {
-    pub(super) fn add(&mut self, other: &PauseFigures) {
+    /// Adds another member's, or group's.
+    pub fn add(&mut self, other: &PauseFigures) {
         self.turns += other.turns;
         self.taken += other.taken;
         self.taken_wire_bytes += other.taken_wire_bytes;
@@ -153,7 +154,11 @@ impl Pausing {
 impl Consumer {
     /// Pauses and resumes partitions, if it is time to.
     pub(super) fn take_turns(&mut self) -> Result<(), ConsumeError> {
-        let Some(pausing) = self.pausing.as_mut().filter(|pausing| pausing.is_due()) else { return Ok(()) };
+        let group = &self.group;
+        // those who have read up to the end wait for nothing
+        let are_through = |read: &[Partition]| read.iter().all(|partition| group.is_through(*partition));
+        let is_due = |pausing: &&mut Pausing| pausing.is_due() || are_through(&pausing.read);
+        let Some(pausing) = self.pausing.as_mut().filter(is_due) else { return Ok(()) };
         let mut open = self.group.of_member(self.member);
         open.retain(|partition| !self.group.is_through(*partition));
         let (paused, resumed) = pausing.turn(&open);

@@ -7,9 +7,28 @@ use rdkafka_sys::bindings as rd;
 use rdkafka_sys::types::RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR;
 
 use super::error::{ConsumeError, unreadable};
-use super::group::{Group, Partition, Start};
+use super::group::{Group, Partition};
 use super::list::List;
 use crate::kafka::errors::Code;
+
+/// Where a partition is read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// At this offset.
+    At(i64),
+    /// At its first record.
+    First,
+    /// At its end.
+    End,
+    /// At this offset, or as near to it as there are records.
+    Near(i64),
+    /// So many before its end, or at its first record.
+    BeforeEnd(i64),
+    /// At the first record with this timestamp or a later one.
+    Time(i64),
+    /// Where librdkafka's `auto.offset.reset` says.
+    Reset,
+}
 
 /// How long the cluster may take for one answer.
 const ANSWER_MS: i32 = Duration::from_secs(10).as_millis() as i32;

@@ -1,7 +1,7 @@
 //! The channels of a scenario: which topics replies come in, and how they are told apart.
 
 use super::listing::Listing;
-use super::{names, refuse};
+use super::{names, reading, refuse};
 use crate::plan::channel::{self, Channel, FailureSign, ReadId, Sign, WriteId};
 use crate::plan::error::Error;
 use crate::plan::manifest::{ChannelTable, Named};
@@ -105,37 +105,14 @@ fn numbers(table: &ChannelTable, topics: &[Topic]) -> Result<Vec<usize>, Error> 
         return Err(Error::refused("the channel has no `topics`, in which replies would come")
             .with_hint("topics = [\"NAME\"], a name of [topics]"));
     };
-    let mut numbers = Vec::new();
-    for name in names {
-        for number in of_name(name, topics)? {
-            if !topics[number].consume {
-                let error = format!("topics.{name} does not grant reading (its `access` lacks \"consume\")");
-                return Err(Error::refused(error).with_hint("access = [\"consume\"]"));
-            }
-            if numbers.contains(&number) {
-                return Err(Error::refused(format!("{name:?} stands here twice")));
-            }
-            numbers.push(number);
-        }
-    }
-    Ok(numbers)
-}
-
-/// The numbers of a topic of the manifest, all instances of a repeated one.
-pub(super) fn of_name(name: &str, topics: &[Topic]) -> Result<Vec<usize>, Error> {
-    let of_name: Vec<usize> =
-        topics.iter().enumerate().filter(|(_, topic)| topic.key == name).map(|(number, _)| number).collect();
-    if of_name.is_empty() {
-        return Err(Error::unknown("topic", name, topics.iter().map(|topic| topic.key.as_str())));
-    }
-    Ok(of_name)
+    reading::topics(names.iter().map(String::as_str), topics)
 }
 
 fn failure(text: &str, numbers: &[usize], topics: &[Topic]) -> Result<FailureSign, Error> {
     match channel::parse_sign(text)? {
         Sign::Other(failure) => Ok(failure),
         Sign::Topic(name) => {
-            let failing = of_name(&name, topics)?;
+            let failing = reading::of_name(&name, topics)?;
             if failing.iter().any(|number| !numbers.contains(number)) {
                 let own: Vec<&str> = numbers.iter().map(|number| topics[*number].key.as_str()).collect();
                 return Err(

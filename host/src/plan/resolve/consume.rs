@@ -1,7 +1,7 @@
 //! What a consume flow comes to: its topics, its group, and its workers.
 
 use super::listing::Listing;
-use super::{names, pause, refuse};
+use super::{names, pause, reading, refuse};
 use crate::plan::error::Error;
 use crate::plan::manifest::{AssignedBy, CommitWhen, FlowTable, Isolation, Kind, Part};
 use crate::plan::origin::Origin;
@@ -215,25 +215,7 @@ fn topics(name: &str, table: &FlowTable, all: &[Topic], document: &Node) -> Resu
         let path: &[&str] = if table.topics.is_some() { &["flows", name, "topics"] } else { &["flows", name] };
         return Err(refuse(document, path, error.with_hint(hint)));
     }
-    let mut topics = Vec::new();
-    for key in keys.iter().map(|key| key.0.as_str()) {
-        let of_key: Vec<usize> = (0..all.len()).filter(|at| all[*at].key == key).collect();
-        let Some(first) = of_key.first() else {
-            return Err(wrong(Error::unknown("topic", key, all.iter().map(|topic| topic.key.as_str()))));
-        };
-        if !all[*first].consume {
-            let error = Error::refused(format!("the manifest does not let its scenario read the topic {key:?}"));
-            let hint = format!("topics.{key}.access = [\"consume\"], or with \"produce\" beside it");
-            return Err(wrong(error.with_hint(hint)));
-        }
-        if topics.contains(first) {
-            return Err(wrong(
-                Error::refused(format!("the topic {key:?} stands there twice")).with_hint("once will do"),
-            ));
-        }
-        topics.extend(of_key);
-    }
-    Ok(topics)
+    reading::topics(keys.iter().map(|key| key.0.as_str()), all).map_err(wrong)
 }
 
 #[cfg(test)]
@@ -353,8 +335,8 @@ mod tests {
             ("", "scenario.toml:10:1: flows.app: a consume flow needs `topics`"),
             ("topics = []", "flows.app.topics: a consume flow needs `topics`"),
             ("topics = [\"inn\"]", "flows.app.topics: there is no topic \"inn\""),
-            ("topics = [\"out\"]", "flows.app.topics: the manifest does not let its scenario read the topic \"out\""),
-            ("topics = [\"in\", \"in\"]", "flows.app.topics: the topic \"in\" stands there twice"),
+            ("topics = [\"out\"]", "flows.app.topics: topics.out does not grant reading"),
+            ("topics = [\"in\", \"in\"]", "flows.app.topics: \"in\" stands here twice"),
             ("topics = [\"in\"]\ngroup = \"\"", "flows.app.group: a group's name can't be empty"),
             ("topics = [\"in\"]\ngroup = \"a\\tb\"", "flows.app.group: a group's name has no control characters"),
             ("topics = [\"in\"]\nworkers = 0", "flows.app.workers: expected a whole number from 1 to 1024, found 0"),

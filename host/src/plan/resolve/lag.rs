@@ -1,8 +1,7 @@
 //! The application's consumer groups whose lag is told: which group, and what it reads.
 
-use super::channel::of_name;
 use super::listing::Listing;
-use super::{names, refuse};
+use super::{names, reading, refuse};
 use crate::plan::error::Error;
 use crate::plan::manifest::{Isolation, LagTable, Named};
 use crate::plan::origin::Origin;
@@ -44,22 +43,7 @@ fn numbers(table: &LagTable, topics: &[Topic]) -> Result<Vec<usize>, Error> {
         return Err(Error::refused("it has no `topics`, in which the group's lag is counted")
             .with_hint("topics = [\"NAME\"], a name of [topics]"));
     };
-    let mut numbers = Vec::new();
-    for name in names {
-        for number in of_name(name, topics)? {
-            if !topics[number].consume {
-                let error = format!("topics.{name} does not grant reading (its `access` lacks \"consume\")");
-                let hint =
-                    "access = [\"consume\"], or with \"produce\" beside it: khost reads what lies before the end";
-                return Err(Error::refused(error).with_hint(hint));
-            }
-            if numbers.contains(&number) {
-                return Err(Error::refused(format!("{name:?} stands here twice")));
-            }
-            numbers.push(number);
-        }
-    }
-    Ok(numbers)
+    reading::topics(names.iter().map(String::as_str), topics)
 }
 
 #[cfg(test)]

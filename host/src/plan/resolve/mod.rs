@@ -13,6 +13,7 @@ mod order;
 mod pace;
 mod pause;
 mod ramp;
+mod reading;
 mod session;
 mod topic;
 
