@@ -407,7 +407,7 @@ fn what_a_manifest_does_not_grant_is_refused_before_the_load() {
     refused(
         &plan.replace("topics = [\"load\"]", "topics = [\"seen\"]"),
         &[],
-        &["scenario.toml:", "does not let", "seen"],
+        &["scenario.toml:", "topics.seen does not grant reading"],
     );
     refused(&plan.replace("topics = [\"load\"]", "topics = [\"laod\"]"), &[], &["scenario.toml:", "no topic", "load"]);
     refused(&plan.replace("topics = [\"load\"]", ""), &[], &["scenario.toml:", "needs `topics`"]);

@@ -28,7 +28,7 @@ use crate::data::DataSet;
 use crate::guest::{Compiled, GuestError};
 use crate::kafka::{Client, ClientError, Cluster, ConsumeError, Ids, LagError, PartitionCounts, Reach, ReadersError};
 use crate::measure::{Busy, Collector, FlowTotals, Room, RunClock, process_cpu_ns};
-use crate::plan::{Flow, FlowKind, Plan};
+use crate::plan::Plan;
 
 /// What a run is made of.
 pub struct Running<'a> {
@@ -121,7 +121,7 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
     let plan = running.plan;
     let clock = RunClock::default();
     let (lines, log_lines) = channel();
-    let (samples, collector) = Collector::start(told(plan));
+    let (samples, collector) = Collector::start(plan.subject());
     let ids = Arc::new(Ids::new(running.run_id));
     let shared = Arc::new(Shared {
         run_id: running.run_id,
@@ -260,16 +260,6 @@ pub fn run(running: &Running<'_>, data: Vec<DataSet>, observer: &mut dyn Observe
         lag,
         complaints: running.reach.complaints().into_iter().collect(),
     })
-}
-
-/// Which flows the progress line is about: those that the run is about, and an application that it plays only where there is
-/// nothing else.
-fn told(plan: &Plan) -> Vec<bool> {
-    let reads = |flow: &Flow| matches!(flow.kind, FlowKind::Consume(_));
-    let only_reads = plan.flows.iter().all(reads);
-    let is_told = |flow: &Flow| flow.measured && (only_reads || !reads(flow));
-    let told: Vec<bool> = plan.flows.iter().map(is_told).collect();
-    if told.contains(&true) { told } else { vec![true; told.len()] }
 }
 
 /// Ends clients away from the run's path, as an unreachable broker makes that slow. Bodies that messages refer to live as long as the clients.

@@ -161,7 +161,8 @@ impl Watch<'_, '_> {
             self.told = Instant::now();
             self.flows.iter().filter_map(|live| live.flow.recorders.as_ref()).for_each(|recorders| recorders.tick());
             let live = self.collector.look(self.shared.clock.now_us());
-            let all_read = self.flows.iter().all(|live| live.flow.readers.is_some());
+            let subject = self.running.plan.subject();
+            let all_read = self.flows.iter().zip(subject).all(|(live, told)| !told || live.flow.readers.is_some());
             let users = self.flows.iter().any(|live| live.flow.turns.is_some());
             let rounds = if all_read { Some("records") } else { users.then_some("iterations") };
             let progress = Progress { elapsed: self.began.elapsed(), draining, rounds, share: self.share(&live), live };

@@ -418,6 +418,15 @@ pub enum WarmUp {
 }
 
 impl Plan {
+    /// Which flows the run is about, in their order: those that are measured, and of these an application that it plays only
+    /// where there is nothing else.
+    pub fn subject(&self) -> Vec<bool> {
+        let reads = |flow: &Flow| matches!(flow.kind, FlowKind::Consume(_));
+        let only_reads = self.flows.iter().filter(|flow| flow.measured).all(reads);
+        let subject: Vec<bool> = self.flows.iter().map(|flow| flow.measured && (only_reads || !reads(flow))).collect();
+        if subject.contains(&true) { subject } else { vec![true; subject.len()] }
+    }
+
     /// The consumer groups of its flows, each once.
     pub fn groups(&self) -> Vec<String> {
         let mut groups: Vec<String> = Vec::new();

@@ -12,7 +12,7 @@ use super::limited_by::{Signs, limited_by};
 use super::requests;
 use super::topics;
 use crate::kafka::Cluster;
-use crate::load::{Ended, OddTimestamps, RunRecord};
+use crate::load::{Ended, FlowRecord, OddTimestamps, RunRecord};
 use crate::measure::{Machine, Measure};
 use crate::plan::Plan;
 
@@ -46,7 +46,8 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     let load_s = record.load.as_secs_f64();
     let load_cpu_s = record.load_cpu_ns as f64 / 1e9;
     let cpu_s = record.cpu_ns as f64 / 1e9;
-    let all_sent: u64 = record.flows.iter().map(|flow| flow.totals.all_sent).sum();
+    let read = |flow: &FlowRecord| if flow.readers.is_some() { flow.totals.all_iterations } else { 0 };
+    let moved: u64 = record.flows.iter().map(|flow| flow.totals.all_sent + read(flow)).sum();
     let guest_ns: u64 = record.flows.iter().map(|flow| flow.totals.guest_cpu_ns).sum();
     let cpu_use = (load_s > 0.0).then(|| load_cpu_s / (load_s * facts.machine.usable()));
     let others_busy = record.machine_busy.map(|busy| {
@@ -81,12 +82,13 @@ pub fn assemble(facts: Facts<'_>, record: RunRecord) -> RunResult {
     let honesty = Honesty {
         limited_by: limit_of(
             &flows,
+            &plan.subject(),
             Busyness { cpu_use, machine: record.machine_busy, others: others_busy },
             &throttle,
             facts.cluster.brokers.len(),
         ),
         cpu_s,
-        cpu_ns_per_message: (all_sent > 0).then(|| record.cpu_ns as f64 / all_sent as f64),
+        cpu_ns_per_message: (moved > 0).then(|| record.cpu_ns as f64 / moved as f64),
         guest_share_of_cpu: (record.cpu_ns > 0).then(|| guest_ns as f64 / record.cpu_ns as f64),
         cpu_use,
         machine_busy: record.machine_busy,
@@ -194,12 +196,12 @@ struct Busyness {
 
 fn limit_of(
     flows: &[FlowResult],
+    subject: &[bool],
     busy: Busyness,
     throttle: &BTreeMap<i32, BrokerThrottle>,
     brokers: usize,
 ) -> LimitedBy {
-    let only_reads = flows.iter().all(|flow| flow.consume.is_some());
-    let measured = || flows.iter().filter(|flow| flow.measured && (only_reads || flow.consume.is_none()));
+    let measured = || flows.iter().zip(subject).filter(|(_, is_about)| **is_about).map(|(flow, _)| flow);
     // a job ends when it is done: it limits a run only where there is nothing else
     let only_jobs = measured().all(|flow| !flow.jobs.is_empty());
     let judged = measured().filter(|flow| only_jobs || flow.jobs.is_empty());

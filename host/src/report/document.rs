@@ -395,7 +395,7 @@ pub struct Honesty {
     pub limited_by: LimitedBy,
     /// Processor time of khost, load and drain, in seconds.
     pub cpu_s: f64,
-    /// The same for each message, warm-up included, in nanoseconds.
+    /// The same for each message that was sent and each record that a consume flow read, warm-up included, in nanoseconds.
     pub cpu_ns_per_message: Option<f64>,
     /// The share of it in the guests' own code.
     pub guest_share_of_cpu: Option<f64>,

@@ -160,6 +160,12 @@ fn limited_reading(signs: &Signs) -> LimitedBy {
         let sentence = format!("the generator's processors: khost used {used} of the processor time that it may use");
         return limit("generator-cpu", sentence);
     }
+    if signs.idle < GUEST {
+        let busy = percent((1.0 - signs.idle).clamp(0.0, 1.0));
+        let sentence =
+            format!("khost's readers: they were at taking records for {busy} of their time; more workers share that");
+        return limit("readers", sentence);
+    }
     limit("records", format!("the records: the workers waited for them for {} of their time", percent(signs.idle)))
 }
 

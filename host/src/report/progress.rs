@@ -65,6 +65,9 @@ impl Display {
             0 => String::new(),
             n => format!(", {} failed or timed out", plural(n, "request")),
         };
+        if progress.rounds == Some("records") && live.acknowledged + live.failed == 0 {
+            return format!("{elapsed} s: {} records{draining}", count(live.iterations));
+        }
         format!(
             "{elapsed} s: {iterations}{} acknowledged{rate}, {} failed{unanswered}{p99}{draining}",
             count(live.acknowledged),

@@ -191,7 +191,7 @@ fn flow_text(out: &mut Page, flow: &FlowResult) {
         rows(out, &jobs::table(flow));
     }
     let measures = measures(flow);
-    if flow.jobs.is_empty() || measures.row_count() > 0 {
+    if measures.row_count() > 0 {
         rows(out, &measures);
     }
     if let Some(table) = requests::table(flow, operation_name) {
@@ -379,7 +379,9 @@ fn honesty(out: &mut Page, result: &RunResult) {
     line(out, "limited by", &h.limited_by.sentence);
     let mut cpu = format!("{} s of khost's processor time", decimal(h.cpu_s));
     if let (Some(per_message), Some(guest)) = (h.cpu_ns_per_message, h.guest_share_of_cpu) {
-        write!(cpu, ", {} µs a message, {} of it in the guest", decimal(per_message / 1e3), percent(guest))
+        let reads = result.flows.iter().any(|flow| flow.consume.is_some());
+        let what = if reads { "a message or record" } else { "a message" };
+        write!(cpu, ", {} µs {what}, {} of it in the guest", decimal(per_message / 1e3), percent(guest))
             .expect("a String takes all");
     }
     if let (Some(share), Some(busy)) = (h.cpu_use, h.machine_busy) {
